@@ -65,7 +65,6 @@ _LONGEST = (
     "the lab",
     "tests/tasks/runner/test_cross.py",
     "tests/tasks/runner/test_source.py",
-    "tests/flows/setup/test_leftovers.py",
     "tests/flows/server/test_server_lost.py",
     "tests/flows/test_sweep.py",
     "tests/tasks/export/test_export.py",

@@ -37,9 +37,8 @@ def test_a_sweep_drops_what_would_not_end_in_time_and_the_next_start_measures_it
 ) -> None:
     # given a sweep of a discarded session and four others of ten minutes each, half an hour before its end
     end = (START + timedelta(minutes=30)).astimezone()
-    stand_in_farm.sweep_file.write_text(
-        SWEEP.replace("sessions: 2", f'sessions: 4\nfinish_by: "{end:%H:%M}"'), encoding="utf-8"
-    )
+    text = SWEEP.replace("sessions: 2", f'sessions: 4\nfinish_by: "{end:%H:%M}"')
+    stand_in_farm.sweep_file.write_text(text, encoding="utf-8")
 
     def measure_for_ten_minutes(*positional: object, **named: object) -> SessionRecord:
         clock.advance(minutes=10)
@@ -54,10 +53,8 @@ def test_a_sweep_drops_what_would_not_end_in_time_and_the_next_start_measures_it
     assert state_data(first).message.startswith(f"sessions: 1 succeeded, 1 discarded, {dropped}; report: ")
     report = Path(state_data(first).message.rpartition("report: ")[2]).with_suffix(".md")
     assert f"Sessions: {dropped}; start the sweep again with `--night " in report.read_text(encoding="utf-8")
-    assert stand_in_farm.ask("SELECT status, count(*) FROM session GROUP BY 1 ORDER BY 1") == [
-        ("invalid", 1),
-        ("succeeded", 1),
-    ]
+    counts = stand_in_farm.ask("SELECT status, count(*) FROM session GROUP BY 1 ORDER BY 1")
+    assert counts == [("invalid", 1), ("succeeded", 1)]
     # when it is started again after that time, for the next one is tomorrow
     clock.advance(minutes=20)
     second = stand_in_farm.sweep()
@@ -89,16 +86,12 @@ def test_comparisons_for_noise_and_evidence_are_dropped_first_then_the_last_roun
 
 def test_a_device_that_is_in_use_until_then_fails_no_session(tmp_path: Path, server: str) -> None:
     # given a device that another farm holds
+    job = replace(stand_in_job(tmp_path, lease_wait_s=ENOUGH_S), finish_by=datetime.now(UTC) + timedelta(seconds=1))
     with acquire(LocalDevice("here", str(tmp_path / "root")), "another farm"):
-        # when a sweep waits for it that must have ended in a second, and otherwise would wait for an hour
-        finish_by = datetime.now(UTC) + timedelta(seconds=1)
-        tally = measure_device(replace(stand_in_job(tmp_path, lease_wait_s=ENOUGH_S), finish_by=finish_by))
-    # then its sessions are dropped
-    assert (tally.dropped, tally.failed, tally.unusable, tally.is_bad) == (5, 0, None, False)
-
-
-def test_after_that_time_a_device_is_not_even_opened(tmp_path: Path, server: str) -> None:
+        # when a sweep waits for it that must have ended in a second, then its sessions are dropped
+        tally = measure_device(job)
+        assert (tally.dropped, tally.failed, tally.unusable, tally.is_bad) == (5, 0, None, False)
+    # and after that time a device is not even opened
     gone = DeviceSpec(name="here", transport="ssh", address="127.0.0.1", port=9, user="nobody")
-    passed = datetime.now(UTC) - timedelta(seconds=1)
-    tally = measure_device(replace(stand_in_job(tmp_path), probe=Probe(gone), finish_by=passed))
+    tally = measure_device(replace(job, probe=Probe(gone)))
     assert (tally.dropped, tally.failed, tally.unusable) == (5, 0, None)

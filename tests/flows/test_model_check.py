@@ -1,8 +1,7 @@
 """A check of a model: one time with its spread, under the lease of this machine, and which operators are portable."""
 
 import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,11 +14,11 @@ from devices.errors import DeviceBusy
 from devices.local import LocalDevice
 from devices.ondevice.lease import acquire, current_holder
 from flows import model_check
-from flows.model_check import SESSIONS, CheckedCase, check_model
+from flows.model_check import SESSIONS, check_model
 from tasks.bundle.record import Accuracy
 from tasks.export.accuracy_limits import recipe_limits
 from tasks.measure.session.accuracy import References, compare_outputs
-from tests.fixtures.command import Command
+from tests.fixtures.command import Command, Ended
 from tests.fixtures.documented import assert_documented
 from tests.fixtures.jobs import in_background
 from tests.fixtures.waiting import ENOUGH_S, change_policy, wait_for
@@ -56,14 +55,8 @@ class StandIn:
         folder.mkdir(parents=True)
         run = ((90 + portable_us) * US, {CONVOLUTION: 80 * US, MEAN: portable_us * US})
         (folder / "model.etdump").write_bytes(etdump_of([run] * 12))
-        return SimpleNamespace(
-            status="succeeded",
-            reason=None,
-            session_id=session.session_id,
-            files={"model.etdump": ""},
-            model=SimpleNamespace(backends=None),
-            accuracy=accuracy,
-        )
+        ended = {"status": "succeeded", "reason": None, "session_id": session.session_id, "accuracy": accuracy}
+        return SimpleNamespace(**ended, files={"model.etdump": ""}, model=SimpleNamespace(backends=None))
 
 
 @pytest.fixture
@@ -85,139 +78,110 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
 
 
 @pytest.fixture
-def check(tmp_path: Path) -> Callable[..., Iterator[CheckedCase]]:
-    return lambda **options: check_model("toy", "fp32", tmp_path / "var", **options)
+def check(stand_in: StandIn, command: Command, tmp_path: Path) -> Callable[..., Ended]:
+    """Run `etfarm model check toy` with these options, from the first session on."""
+
+    def run(*options: object) -> Ended:
+        stand_in.measured = 0
+        return command("model", "check", "toy", "--data-dir", tmp_path / "var", *options)
+
+    return run
 
 
 def test_one_disturbed_session_shows_in_the_range_and_not_in_the_share(
-    stand_in: StandIn, command: Command, tmp_path: Path
+    stand_in: StandIn, check: Callable[..., Ended]
 ) -> None:
     # given five sessions of one file, in one of which the portable operator dominates
     stand_in.portable_us = [2, 1, 2, 910, 2]
-    ended = command("model", "check", "toy", "--data-dir", tmp_path / "var")
+    ended = check()
     # then the shares are those of the sessions in the middle, with the range of all
     assert ended.code == 0
     assert "time: 0.0920 ms (five sessions, 0.0910 to 1.0000 ms), 1 thread, SME2 off" in ended.lines
-    assert (
-        "of that: 87.0 % (8.0 to 87.9 %) delegated, 2.2 % (1.1 to 91.0 %) portable, 10.9 % unattributed" in ended.lines
-    )
+    shares = "of that: 87.0 % (8.0 to 87.9 %) delegated, 2.2 % (1.1 to 91.0 %) portable, 10.9 % unattributed"
+    assert shares in ended.lines
     assert "  aten.mean.dim x 2: 2.2 % (1.1 to 91.0 %)" in ended.lines
-    # and so is what the export left out
+    # and operators on shapes and numbers are not portable
+    assert "operators: 1 delegated to XNNPACK, 2 portable" in ended.lines
+    assert "sym_size" not in ended.out
+    assert "built-in" not in ended.out
+    # and what the export left out is there, and the answer
     assert "exported without a_pass: why" in ended.lines
-    # and it ends with the duration and the answer
-    assert re.fullmatch(r"checked in \d+\.\d s", ended.lines[-2])
     assert ended.lines[-1] == "ready for a sweep"
-
-
-@pytest.mark.parametrize(("limit", "code"), [(2, 1), (3, 0)])
-def test_a_limit_is_compared_with_the_share_of_the_middle(
-    stand_in: StandIn, command: Command, tmp_path: Path, limit: int, code: int
-) -> None:
-    stand_in.portable_us = [2, 1, 2, 910, 2]
-    ended = command("model", "check", "toy", "--data-dir", tmp_path / "var", "--max-portable", limit)
-    assert ended.code == code
-    told = f"portable operators take 2.2 % (1.1 to 91.0 %) of the time, more than {limit} %"
-    assert (told in ended.out) == (code == 1)
-
-
-def accuracy_of(folder: Path, got: np.ndarray, want: np.ndarray) -> list[Accuracy]:
-    """How a sweep judges an output of an fp32 model."""
-    want.tofile(folder / "want.bin")
-    got.astype(want.dtype).tofile(folder / "output-0.bin")
-    eager = [{"file": "want.bin", "dtype": str(want.dtype), "shape": list(want.shape)}]
-    return compare_outputs(References(folder, eager, [], recipe_limits("fp32", None)), folder)
+    # and a limit is compared with the share of the middle
+    told = "portable operators take 2.2 % (1.1 to 91.0 %) of the time, more than 2 %"
+    for limit, code in ((2, 1), (3, 0)):
+        ended = check("--max-portable", limit)
+        assert (ended.code, told in ended.out) == (code, code == 1)
+    # and the machine was held meanwhile, and is released
+    assert {holder.partition(" (")[0] for holder in stand_in.holders} == {"check of toy fp32"}
+    assert current_holder(stand_in.device) is None
 
 
 @pytest.mark.parametrize(
-    ("got", "want", "told"),
+    ("snr_db", "told"),
     [
-        (OUTPUT * (1 + 10 ** (-60.5 / 20)), OUTPUT, None),
-        (OUTPUT * (1 + 10 ** (-59.5 / 20)), OUTPUT, "SNR 59.5 dB, limit 60 dB, against eager PyTorch; "),
+        (60.5, None),
+        (59.5, "failed: toy: inaccurate: output 0 in 1 of 5 sessions: SNR 59.5 dB, limit 60 dB, against eager"),
     ],
-    ids=["accurate", "inaccurate"],
 )
 def test_outputs_that_a_sweep_would_call_inaccurate_fail_the_check(
-    stand_in: StandIn, command: Command, tmp_path: Path, got: np.ndarray, want: np.ndarray, told: str | None
+    stand_in: StandIn, check: Callable[..., Ended], tmp_path: Path, snr_db: float, told: str | None
 ) -> None:
     # given outputs of which only those of the second session may be wrong
-    stand_in.accuracy[1:2] = [accuracy_of(tmp_path, got, want)]
+    OUTPUT.tofile(tmp_path / "want.bin")
+    (OUTPUT * (1 + 10 ** (-snr_db / 20))).astype("float32").tofile(tmp_path / "output-0.bin")
+    eager = [{"file": "want.bin", "dtype": "float32", "shape": [100]}]
+    judged = compare_outputs(References(tmp_path, eager, [], recipe_limits("fp32", None)), tmp_path)
+    stand_in.accuracy[1:2] = [judged]
     # when the model is checked
-    ended = command("model", "check", "toy", "--data-dir", tmp_path / "var")
+    ended = check()
     # then the check fails exactly if they are beyond the limit of a sweep, and names the figure and the limit
     assert ended.code == (1 if told else 0)
     assert ("ready for a sweep" in ended.out) == (told is None)
-    assert told is None or f"failed: toy: inaccurate: output 0 in 1 of 5 sessions: {told}" in ended.lines[-1]
+    assert (told or "") in ended.lines[-1]
     # and times and errors are shown in both cases
     assert any(line.startswith("time: 0.0920 ms") for line in ended.lines)
-    error, stand_in.measured = max(each.max_abs_error or 0 for each in stand_in.accuracy[1]), 0
-    document = json.loads(command("model", "check", "toy", "--data-dir", tmp_path / "var", "--format", "json").out)
+    document = json.loads(check("--format", "json").out)
+    error = max(each.max_abs_error or 0 for each in judged)
     assert (document["ready"], document["cases"][0]["max_abs_error"]) == (told is None, error)
 
 
-def test_operators_on_shapes_and_numbers_are_not_portable(stand_in: StandIn, command: Command, tmp_path: Path) -> None:
-    printed = command("model", "check", "toy", "--data-dir", tmp_path / "var").out
-    assert "operators: 1 delegated to XNNPACK, 2 portable\n" in printed
-    assert "sym_size" not in printed
-    assert "built-in" not in printed
-
-
 @pytest.mark.parametrize(("portable_us", "code"), [([2, 1, 2, 910, 2], 0), ([2, -1], 1)])
-def test_programs_get_the_same_as_one_document(
-    stand_in: StandIn, command: Command, tmp_path: Path, portable_us: list[int], code: int
+def test_programs_get_the_same_as_one_document_and_a_session_that_fails_ends_the_check(
+    stand_in: StandIn, check: Callable[..., Ended], portable_us: list[int], code: int
 ) -> None:
     stand_in.portable_us = portable_us
-    ended = command("model", "check", "toy", "--data-dir", tmp_path / "var", "--format", "json")
+    ended = check("--format", "json")
     document = json.loads(ended.out)
     assert_documented("model check", document)
     (case,) = document["cases"]
     assert (ended.code, document["ready"], len(document["problems"])) == (code, code == 0, code)
     assert (case["problem"], len(case["sessions_ms"])) == ((None, 5) if code == 0 else ("failed: it crashed", 0))
     assert [each["operator"] for each in case["operators"]][: 1 - code] == ["aten.mean.dim"][: 1 - code]
-
-
-def test_a_session_that_fails_ends_the_check(stand_in: StandIn, check: Callable[..., Iterator[CheckedCase]]) -> None:
-    stand_in.portable_us = [2, -1]
-    (case,) = check()
-    assert (case.problem, case.time_ms, stand_in.measured) == ("failed: it crashed", None, 2)
+    assert stand_in.measured == len(portable_us)
 
 
 def test_a_model_for_a_backend_that_the_farms_runner_lacks_fails_before_anything_is_run(
-    stand_in: StandIn, command: Command, tmp_path: Path
+    stand_in: StandIn, check: Callable[..., Ended]
 ) -> None:
     stand_in.delegate_calls.append((0, 1, "CoreMLBackend"))
-    ended = command("model", "check", "toy", "--data-dir", tmp_path / "var")
+    ended = check()
     told = "failed: toy: its program calls CoreMLBackend, which the farm's runner for linux-x86_64 does not have; "
-    assert (ended.code, stand_in.measured) == (1, 0)
-    assert told in ended.out
+    assert (ended.code, stand_in.measured, told in ended.out) == (1, 0, True)
 
 
-def test_a_check_holds_the_machine_while_it_measures_and_releases_it(
-    stand_in: StandIn, check: Callable[..., Iterator[CheckedCase]]
-) -> None:
-    list(check())
-    assert [holder.partition(" (")[0] for holder in stand_in.holders] == ["check of toy fp32"] * SESSIONS
-    assert current_holder(stand_in.device) is None
-
-
-def test_a_check_waits_for_a_sweep_on_this_machine_and_reports_the_wait(
-    stand_in: StandIn, check: Callable[..., Iterator[CheckedCase]]
-) -> None:
+def test_a_check_waits_for_a_sweep_on_this_machine_and_reports_the_wait(stand_in: StandIn, tmp_path: Path) -> None:
     # given a sweep on this machine
     told: list[str] = []
     with acquire(stand_in.device, "nightly-2026-01-02"):
-        # when a model is checked, then it waits, and names the sweep
-        cases = in_background(lambda: list(check(tell=told.append)))
+        # when a model is checked that may not wait, it is an error
+        with pytest.raises(DeviceBusy, match="is held by nightly"):
+            list(check_model("toy", "fp32", tmp_path / "var", wait_s=0.1))
+        # and else it waits, and names the sweep
+        cases = in_background(lambda: list(check_model("toy", "fp32", tmp_path / "var", tell=told.append)))
         wait_for(lambda: bool(told), "the check to wait")
         assert " is held by nightly-2026-01-02 (process " in told[0]
         assert stand_in.measured == 0
     # and it measures as soon as the sweep has ended
     assert cases.result(ENOUGH_S)[0].problem is None
     assert stand_in.measured == SESSIONS
-
-
-def test_a_check_that_has_waited_long_enough_is_an_error(
-    stand_in: StandIn, check: Callable[..., Iterator[CheckedCase]]
-) -> None:
-    with acquire(stand_in.device, "nightly-2026-01-02"), pytest.raises(DeviceBusy, match="is held by nightly"):
-        list(check(wait_s=0.3))
-    assert stand_in.measured == 0

@@ -2,8 +2,6 @@
 
 import json
 
-import duckdb
-import pandas as pd
 import pytest
 
 from devices.errors import InputError
@@ -29,41 +27,6 @@ def farm(maker: BundleMaker) -> Farm:
     return Farm(maker.warehouse.parent, maker.warehouse)
 
 
-def test_every_view_is_a_frame(farm: Farm) -> None:
-    names = list(farm.views()["view_name"])
-    assert "session_latency" in names
-    assert len(farm.view("session_latency")) == 10
-    with pytest.raises(InputError, match="unknown view `sesion_latency`; did you mean `session_latency`"):
-        farm.view("sesion_latency")
-
-
-def test_columns_of_a_frame_have_the_types_of_duckdb(farm: Farm) -> None:
-    text = "SELECT sum(1) AS a, 1.5 AS b, DATE '2026-11-01' AS c, NULL::INTEGER AS d, MAP {'k': 1} AS e"
-    with duckdb.connect() as connection:
-        pd.testing.assert_frame_equal(farm.sql(text), connection.execute(text).df())
-
-
-def test_a_session_has_its_facts_runs_and_operators(farm: Farm) -> None:
-    session_id = farm.sql("SELECT min(session_id) AS id FROM session_latency")["id"][0]
-    session = farm.session(session_id)
-    assert session.facts["session_id"] == session_id
-    assert set(session.runs["session_id"]) == {session_id}
-    assert len(session.runs) > 0
-    assert len(session.operators) > 0
-    with pytest.raises(InputError, match="no session has the id `x`"):
-        farm.session("x")
-
-
-def test_a_comparison_is_the_answer_of_the_command_line(farm: Farm, maker: BundleMaker, command: Command) -> None:
-    found = farm.compare("fp16", "fp32")
-    printed = command("compare", "fp16", "fp32", "--warehouse", maker.warehouse).out
-    assert printed.splitlines()[0] == found.answer
-    (row,) = found.series.to_dict("records")
-    assert (row["word"], row["sessions_a"], row["sessions_b"]) == ("slower", 5, 5)
-    assert row["low"] < row["ratio"] < row["high"]
-    assert (row["answer"], row["in_words"] in printed) == ("different", True)
-
-
 def test_the_notebook_of_the_documentation_runs(maker: BundleMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     # given the notebook's cells, and a farm with results
     monkeypatch.setenv("ETFARM_DATA_DIR", str(maker.warehouse.parent))
@@ -75,3 +38,27 @@ def test_the_notebook_of_the_documentation_runs(maker: BundleMaker, monkeypatch:
     for cell in cells:
         exec(compile(cell, "docs/notebook.ipynb", "exec"), known)
     assert "1 of 1 series slower" in str(known["comparison"])
+
+
+def test_a_view_a_session_and_a_comparison_are_frames(farm: Farm, maker: BundleMaker, command: Command) -> None:
+    assert "session_latency" in list(farm.views()["view_name"])
+    sessions = farm.view("session_latency")
+    assert len(sessions) == 10
+    with pytest.raises(InputError, match="unknown view `sesion_latency`; did you mean `session_latency`"):
+        farm.view("sesion_latency")
+    # and a session has its facts, runs and operators
+    session_id = sessions["session_id"][0]
+    session = farm.session(session_id)
+    assert session.facts["session_id"] == session_id
+    assert set(session.runs["session_id"]) == {session_id}
+    assert len(session.operators) > 0
+    with pytest.raises(InputError, match="no session has the id `x`"):
+        farm.session("x")
+    # and a comparison is the answer of the command line
+    found = farm.compare("fp16", "fp32")
+    printed = command("compare", "fp16", "fp32", "--warehouse", maker.warehouse).out
+    assert printed.splitlines()[0] == found.answer
+    (row,) = found.series.to_dict("records")
+    assert (row["word"], row["sessions_a"], row["sessions_b"]) == ("slower", 5, 5)
+    assert row["low"] < row["ratio"] < row["high"]
+    assert (row["answer"], row["in_words"] in printed) == ("different", True)

@@ -1,11 +1,13 @@
-"""A complete sweep from the command line: real models, the real runner, a real Prefect server, a real warehouse."""
+"""Complete sweeps from the command line: real models, the real runner, a real Prefect server, a real warehouse."""
 
+import json
 import re
 import signal
 from pathlib import Path
 
 import pytest
 
+from tasks.store.folder import read_records
 from tests.fixtures.farm import Farm, sweep_of
 from tests.fixtures.prefect_server import asked, embedded_server_of
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
@@ -46,27 +48,46 @@ def test_a_sweep_ends_with_times_a_warehouse_a_report_and_a_story_in_prefects_ui
 
 @pytest.mark.thorough
 @pytest.mark.fault
-def test_a_stopped_sweep_leaves_nothing_running_and_resumes(farm: Farm) -> None:
-    # given a sweep with a server of its own, in the middle of a session
-    farm.environment = {name: value for name, value in farm.environment.items() if name != "PREFECT_API_URL"}
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+def test_a_stopped_sweep_leaves_nothing_and_resumes(farm: Farm, prefect_api: str, how: signal.Signals) -> None:
+    # given a sweep with its own server, or with a shared one, and a folder for all its temporary files, whose name is
+    # too long for the address of a socket
+    is_own, scratch = how is signal.SIGTERM, farm.folder / ("x" * 100)
+    scratch.mkdir()
+    farm.environment |= {"TMPDIR": str(scratch)}
+    if is_own:
+        del farm.environment["PREFECT_API_URL"]
+    # and it is in the middle of a session, with a large file in its scratch folder
     process = farm.start_until_held(1, SMALL)
     device = farm.folder / "device"
     assert any((device / "jobs").glob("*"))
-    server = embedded_server_of(process.pid)
-    started = processes.start_of(server)
+    (folder,) = scratch.glob("etfarm-scratch-*/.part-*")
+    (folder / "large").write_bytes(b"x" * 1_000_000)
+    server = embedded_server_of(process.pid) if is_own else 0
+    started = processes.start_of(server) if is_own else 0
     # when it is asked to end
-    process.terminate()
+    process.send_signal(how)
     _, said = process.communicate(timeout=ENOUGH_S)
-    # then it does so at once, says how to go on, and leaves no runner, no lease, no server and no bundle of the session
-    assert process.returncode == 128 + signal.SIGTERM
+    # then it does so at once, says how to go on, and leaves no runner, no lease, no file and no bundle of the session
+    assert (process.returncode, "Traceback" in said) == (128 + how, False)
     assert "etfarm: stopping; " in said
-    assert "Traceback" not in said
     assert not any((device / "jobs").glob("*"))
     assert not list(Path(farm.environment["ETFARM_MACHINE_FOLDER"]).glob("lease-*"))
-    wait_for(lambda: not processes.is_alive(server, started), "the server to end", longest_s=10)
+    assert [path for path in scratch.rglob("*") if not path.is_dir()] == []
+    left = [*scratch.rglob(".part-*"), *farm.data_dir.rglob(".part-*")]
+    assert [path for path in left if "/cache/" not in str(path)] == []
     assert not list(farm.data_dir.glob("bundles/*/*/session.json"))
-    # and its server used the sound database that was there
-    assert not list(farm.data_dir.glob("prefect/*damaged*"))
+    if is_own:
+        # and no server, which used the sound database that was there
+        wait_for(lambda: not processes.is_alive(server, started), "the server to end", longest_s=10)
+        assert not list(farm.data_dir.glob("prefect/*damaged*"))
+    else:
+        # and the server shows the sweep and its device's part as cancelled
+        newest = {"flows": {"name": {"any_": ["sweep"]}}, "sort": "START_TIME_DESC", "limit": 1}
+        (run,) = asked(f"{prefect_api}/flow_runs/filter", newest)
+        tasks = asked(f"{prefect_api}/task_runs/filter", {"flow_runs": {"id": {"any_": [run["id"]]}}})
+        assert run["state_name"] == "Cancelled"
+        assert {task["name"]: task["state_type"] for task in tasks}["measure on here"] == "CANCELLED"
     # and the next start does the rest
     assert "sessions: 2 succeeded, 1 discarded" in farm.sweep(SMALL).stdout
 
@@ -106,3 +127,82 @@ def test_prefill_and_decoding_of_a_decoder_are_measured_apart(farm: Farm) -> Non
     read_gb_per_s = row["decode_bytes_per_token"] * row["decode_tokens_per_s"] / 1e9
     assert row["decode_memory_share"] == pytest.approx(read_gb_per_s / row["memory_gb_per_s"])
     assert row["decode_macs_per_token"] * 2 < row["decode_bytes_per_token"]  # in fp32, 4 bytes for each weight
+
+
+SESSIONS = 3  # of each device: one is discarded
+
+
+@pytest.mark.thorough
+def test_a_sweep_of_simulated_devices_passes_every_check_and_shows_no_time(farm: Farm) -> None:
+    # given two simulated devices whose sessions last 50 ms, and a list that calls them simulated
+    entry = {"name": "simulated", "transport": "simulated", "count": 2, "seconds": 0.05, "root": str(farm.folder)}
+    farm.inventory.write_text(json.dumps({"devices": [entry]}), encoding="utf-8")
+    listed = farm.run("devices", "--inventory", farm.inventory)
+    rows = [line.split()[:3] for line in listed.stdout.splitlines() if line.startswith("simulated-")]
+    names = ["simulated-001", "simulated-002"]
+    assert rows == [[name, "simulated", "idle"] for name in names]
+    # when one model is swept on both
+    done = farm.sweep(sweep_of("linear"))
+    assert done.returncode == 0, done.stderr
+    # then the terminal lists them as simulated, with counts and without a median
+    lines = [line.split() for line in done.stdout.splitlines() if line.startswith("simulated-")]
+    assert lines == [[name, "(simulated)", "linear", "fp32", "sme2_off", "1", "2", "8"] for name in names]
+    # and every record states it, has compared outputs, and was as long as the inventory asks
+    (sweep,) = farm.data_dir.glob("bundles/*-*")
+    records = list(read_records(farm.data_dir / "bundles", sweep.name))
+    assert len(records) == 2 * SESSIONS
+    for record in records:
+        assert (record.device.transport, record.device.emulated) == ("simulated", True)
+        assert record.runner is not None
+        assert (record.runner.kind, bool(record.accuracy)) == ("simulated", True)
+        assert (record.wall_s or 0) >= 0.04  # the clock of jobs has steps of 10 ms
+        etdump = (sweep / record.session_id / "model.etdump").read_bytes()
+        assert etdump[-64:].strip() == f"simulated {record.session_id}".encode()
+    # and all are loaded, and the report shows no time of them
+    assert farm.ask("SELECT count(*) AS sessions FROM session_overview") == [{"sessions": 2 * SESSIONS}]
+    html = (farm.data_dir / "reports" / sweep.name / "report.html").read_text(encoding="utf-8")
+    assert "nothing was measured, and no time is shown or ranked" in html
+    assert farm.ask("SELECT verdict FROM verdict") == []
+
+
+WATCHED = sweep_of("team:model", name="watched", sessions=3)
+MODEL = """
+import torch
+
+def model():
+    return torch.nn.Conv2d(8, 8, {kernel}, padding="same"), (torch.randn(1, 8, 64, 64),)
+"""
+
+
+@pytest.mark.thorough
+def test_a_model_that_got_slower_overnight_is_named_everywhere(farm: Farm, prefect_api: str) -> None:
+    # given a night with a convolution of 3 x 3
+    (farm.folder / "team.py").write_text(MODEL.format(kernel=3), encoding="utf-8")
+    first = farm.sweep(WATCHED, "--night", "2026-11-01")
+    assert first.returncode == 0, first.stdout + first.stderr
+    # when it is one of 15 x 15 in the next night
+    (farm.folder / "team.py").write_text(MODEL.format(kernel=15), encoding="utf-8")
+    second = farm.sweep(WATCHED, "--night", "2026-11-02")
+    # then the two are measured alternately, and the terminal names the model, the change, its cause and what changed
+    assert second.returncode == 1, second.stdout + second.stderr
+    line, *others = [line for line in second.stdout.splitlines() if line.startswith("regression: ")]
+    assert line.startswith("regression: team:model fp32 on here, SME2 off, one thread: +")
+    assert "against model and runner of 2026-11-01, measured interleaved the same night; cause: `Convolution" in line
+    assert line.partition("; changed: ")[2].startswith(".pte file")
+    # and so do the other figures that changed, the size of the file once
+    (size,) = [line for line in others if line.startswith("regression: team:model fp32: .pte size ")]
+    assert " kB -> " in size
+    # and so do Prefect's UI and the run's end
+    tables = asked(f"{prefect_api}/artifacts/filter", {"artifacts": {"key": {"any_": ["verdicts"]}}})
+    assert any("team:model fp32 on here" in table["data"] for table in tables), second.stdout + second.stderr
+    failed = asked(f"{prefect_api}/flow_runs/filter", {"flow_runs": {"state": {"type": {"any_": ["FAILED"]}}}})
+    messages = [str(run["state"]["message"]) for run in failed]
+    assert any("regression: team:model" in message for message in messages), (messages, second.stdout, second.stderr)
+    # and another start measures nothing again, and ends in the same way
+    third = farm.sweep(WATCHED, "--night", "2026-11-02")
+    assert (third.returncode, "0 succeeded" in third.stdout) == (1, False), third.stdout
+    # and a bisection measures the stored files of both nights again, and names the night and what changed
+    found = farm.run("bisect", "team:model", "--inventory", farm.inventory)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "first bad night: 2026-11-02; last good content: 2026-11-01" in found.stdout
+    assert "changed: .pte file" in found.stdout

@@ -1,20 +1,23 @@
-"""The message at the end of a sweep: what it contains, when it is sent, and that it never changes the sweep's end."""
+"""What a sweep tells at its end, by message, state, table and event, and that none of these changes its end."""
 
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
+from prefect import flow
 
+from flows.artifacts import show_verdicts
 from flows.device.job import DeviceTally
-from flows.server.states import state_data
 from flows.sweep_result import SweepResult, build_message, notify_end, notify_of_error
-from sql.errors import WarehouseError
 from tasks.measure.health import Registry
 from tasks.results.verdicts import VerdictRow
 from tasks.store.workspace import Workspace
-from tests.fixtures.http_server import PASSWORD, webhook
-from tests.fixtures.stand_in_farm import StandInFarm
+from tests.fixtures.http_server import webhook
+from tests.fixtures.prefect_server import asked
+from tests.fixtures.waiting import wait_for
 
 REGRESSION = VerdictRow(
     model="linear", device="here", without_times=None, precision="fp32", threads=1, differs=None, cell="c",
@@ -68,14 +71,9 @@ def test_a_model_that_failed_is_in_title_message_and_end_state_once_for_each_rea
         REGRESSION, model="conv", verdict="failed", value=None, baseline_value=None, ratio=None, low=None, high=None,
         baseline_nights=0, sessions=0, cause=None, changed=None, reason=f"2 of 2 sessions failed (x): {why}",
     )  # fmt: skip
-    rows = [
-        failed,
-        *(replace(failed, device=name, variant=variant) for name in "ab" for variant in ("sme2_on", "sme1")),
-    ]
-    tallies = [
-        DeviceTally("here", failed=2, first_reason="it crashed"),
-        *(DeviceTally(name, failed=4, first_reason=why) for name in "ab"),
-    ]
+    rows = [failed, *(replace(failed, device=name, variant=each) for name in "ab" for each in ("sme2_on", "sme1"))]
+    tallies = [DeviceTally("here", failed=2, first_reason="it crashed")]
+    tallies += [DeviceTally(name, failed=4, first_reason=why) for name in "ab"]
     # when the sweep ends, on the first night of the model or later
     for others in ([], [QUIET]):
         result = replace(result_of(Workspace(tmp_path), [*rows, *others], tallies[0]), tallies=tallies)
@@ -91,49 +89,28 @@ def test_a_model_that_failed_is_in_title_message_and_end_state_once_for_each_rea
         assert (result.is_bad, replace(result, fail_on="never").is_bad) == (True, True)
 
 
-@pytest.mark.parametrize("is_replaced", [True, False])
-def test_a_session_that_cannot_be_loaded_fails_the_sweep_unless_it_is_measured_again(
-    tmp_path: Path, is_replaced: bool
-) -> None:
-    tally = DeviceTally("here", succeeded=4, replaced={"0a"} if is_replaced else set())
-    result = replace(result_of(Workspace(tmp_path), [QUIET], tally), refused={"0a": "0a/model.etdump: missing"})
-    assert result.is_bad != is_replaced
-    assert ("; 1 could not be loaded: 0a/model.etdump: missing; " in result.message) != is_replaced
+def test_a_session_that_cannot_be_loaded_fails_the_sweep_unless_it_is_measured_again(tmp_path: Path) -> None:
+    for replaced in ({"0a"}, set[str]()):
+        tally = DeviceTally("here", succeeded=4, replaced=replaced)
+        result = replace(result_of(Workspace(tmp_path), [QUIET], tally), refused={"0a": "0a/model.etdump: missing"})
+        assert result.is_bad != bool(replaced)
+        assert ("; 1 could not be loaded: 0a/model.etdump: missing; " in result.message) != bool(replaced)
 
 
-def test_the_end_names_three_devices_with_failed_sessions_and_counts_the_others(tmp_path: Path) -> None:
-    # given a night in which sessions of four devices failed or were invalid, and of one none
-    result = result_of(Workspace(tmp_path), [QUIET], DeviceTally("good", succeeded=4))
-    lost = DeviceTally("a", failed=4, unusable="a: no answer")
-    crashed = [DeviceTally(name, succeeded=3, failed=1, first_reason="it crashed") for name in "bc"]
-    hot = DeviceTally("d", succeeded=3, invalid=1, first_reason="too hot")
-    result = replace(result, tallies=[*result.tallies, lost, *crashed, hot])
-    # then the end state has the reasons of three, between the counts and the report
-    assert result.is_bad
-    assert result.message.startswith(
-        "sessions: 13 succeeded, 6 failed, 1 invalid; a: no answer; b: it crashed; c: it crashed; and 1 more; report: "
-    )
-    # and the message has all
-    body = build_message(result, Workspace(tmp_path)).body.splitlines()
-    assert body[1:-1] == ["a: no answer", "b: it crashed", "c: it crashed", "d: too hot"]
-
-
-@pytest.mark.parametrize(("devices", "last"), [(10, "phone-10: too hot"), (11, "1 more devices in the report")])
-def test_a_message_lists_ten_devices_and_counts_the_others(tmp_path: Path, devices: int, last: str) -> None:
-    tallies = [DeviceTally(f"phone-{each}", failed=1, first_reason="too hot") for each in range(1, devices + 1)]
-    result = replace(result_of(Workspace(tmp_path), [QUIET], tallies[0]), tallies=tallies)
-    lines = build_message(result, Workspace(tmp_path)).body.splitlines()
-    assert lines[10] == "phone-10: too hot"
-    assert lines[-2] == last
-
-
-def test_a_message_lists_ten_regressions_and_counts_the_others(tmp_path: Path) -> None:
+def test_a_message_lists_ten_regressions_and_ten_devices_and_the_end_state_three(tmp_path: Path) -> None:
     rows = [replace(REGRESSION, model=f"model_{number}") for number in range(13)]
-    result = result_of(Workspace(tmp_path), rows, DeviceTally("here", succeeded=13))
-    lines = build_message(result, Workspace(tmp_path)).body.splitlines()
-    assert [line.startswith("regression: model_") for line in lines] == [False, *[True] * 10, False, False]
-    assert lines[-2] == "3 more in the report"
-    assert lines[-1] == f"report: {tmp_path}/reports/nightly-2026-11-21/report.html"
+    lost = DeviceTally("phone-1", failed=4, unusable="phone-1: too hot")
+    tallies = [lost, *(DeviceTally(f"phone-{each}", invalid=1, first_reason="too hot") for each in range(2, 12))]
+    for devices, left_out in ((10, []), (11, ["1 more devices in the report"])):
+        result = replace(result_of(Workspace(tmp_path), rows, tallies[0]), tallies=tallies[:devices])
+        lines = build_message(result, Workspace(tmp_path)).body.splitlines()
+        assert [line.partition("_")[0] for line in lines[1:11]] == ["regression: model"] * 10
+        assert lines[11] == "3 more in the report"
+        assert lines[12:-1] == [*(f"phone-{each}: too hot" for each in range(1, 11)), *left_out]
+        # and the end state has the reasons of three, between the counts and the report
+        three = f"phone-1: too hot; phone-2: too hot; phone-3: too hot; and {devices - 3} more; "
+        assert result.message.startswith(f"sessions: 4 failed, {devices - 1} invalid; {three}")
+        assert result.is_bad
 
 
 def test_a_quiet_night_is_notified_once_and_again_only_if_something_was_measured(
@@ -141,63 +118,50 @@ def test_a_quiet_night_is_notified_once_and_again_only_if_something_was_measured
 ) -> None:
     workspace = Workspace(tmp_path)
     nothing_new = result_of(workspace, [QUIET], DeviceTally("here", already_done=4))
+    more = result_of(workspace, [QUIET], DeviceTally("here", already_done=3, succeeded=1))
     with webhook() as hook:
         monkeypatch.setenv("ETFARM_NOTIFY", hook.url)
         # given a sweep that was killed before its message was sent: the next start measures nothing, but sends it
-        notify_end(nothing_new, workspace)
-        assert [each["type"] for each in hook.received] == ["success"]
-        # when it is started again, then nothing is sent
-        notify_end(nothing_new, workspace)
-        assert len(hook.received) == 1
-        # and if a start measured something, a message is sent
-        more = result_of(workspace, [QUIET], DeviceTally("here", already_done=3, succeeded=1))
-        notify_end(more, workspace)
-        assert len(hook.received) == 2
-
-
-def test_an_error_that_stops_a_sweep_is_notified_and_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    with webhook() as hook:
-        monkeypatch.setenv("ETFARM_NOTIFY", hook.url)
+        # when it is started again, then nothing is sent, and if a start measured something, a message is sent
+        for result, sent in ((nothing_new, 1), (nothing_new, 1), (more, 2)):
+            notify_end(result, workspace)
+            assert [each["type"] for each in hook.received] == ["success"] * sent
+        # and an error that stops a sweep is notified and raised
         with pytest.raises(ValueError, match="out of range"), notify_of_error("nightly 2026-11-21"):
             raise ValueError("out of range")
-    (received,) = hook.received
-    assert received["title"] == "nightly 2026-11-21: the sweep stopped"
-    assert received["message"] == "ValueError: out of range; run the same command to resume"
+    assert hook.received[-1]["title"] == "nightly 2026-11-21: the sweep stopped"
+    assert hook.received[-1]["message"] == "ValueError: out of range; run the same command to resume"
 
 
-def test_a_sweep_sends_one_message_and_a_refusing_service_changes_nothing_but_a_warning(
-    stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    with webhook() as good, webhook(500) as bad:
-        # given two services, of which one refuses
-        monkeypatch.setenv("ETFARM_NOTIFY", f"{good.url} {bad.url}")
-        # when a sweep ends
-        done = stand_in_farm.sweep()
-    # then it succeeded, and there is one message with headline and report
-    assert done.is_completed()
-    (received,) = good.received
-    assert "Nothing to compare with" in received["title"]
-    report = state_data(done).message.rpartition("report: ")[2]
-    assert received["message"].splitlines() == ["sessions: 2 succeeded, 1 discarded", f"report: {report}"]
-    # and one warning, which names the scheme only
-    (warning,) = {each.getMessage() for each in caplog.records if each.name == "flows.warehouse.publish"}
-    assert warning.startswith("notification to `json` not sent: it answered with HTTP status 500; ")
-    # and the secret is in no file and in no output
-    assert PASSWORD not in caplog.text
-    written = [path for path in stand_in_farm.folder.rglob("*") if path.is_file()]
-    assert any(path.name == "session.json" for path in written)
-    assert [path for path in written if PASSWORD.encode() in path.read_bytes()] == []
+def test_each_regression_is_an_event_that_an_automation_can_use(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a regression and a suspected series
+    suspected = replace(REGRESSION, verdict="suspected")
+    monkeypatch.setenv("PREFECT_API_URL", server)
+    # when they are shown
+    flow(validate_parameters=False)(show_verdicts)([REGRESSION, suspected], "nightly-2026-11-21")
+    # then the table has the headline of the night
+    tables = asked(f"{server}/artifacts/filter", {"artifacts": {"key": {"any_": ["verdicts"]}}})
+    headline = "nightly-2026-11-21: 1 of 2 series slower: linear fp32 on here with SME2 off and one thread +10.0 %"
+    assert any(str(table["description"]).startswith(headline) for table in tables)
+    # and the server has one event, with what a message needs
+    wanted = {"filter": {"event": {"name": ["etfarm.regression"]}, "occurred": {"since": "2020-01-01T00:00:00Z"}}}
+
+    def payloads() -> list[dict[str, Any]]:
+        events = [event["payload"] for event in asked(f"{server}/events/filter", wanted)["events"]]
+        return [event for event in events if event["sweep"] == "nightly-2026-11-21"]  # not of another test
+
+    (event,) = wait_for(payloads, "the event to arrive", pause_s=0.2)
+    given = {"verdict": "regression", "series": "linear fp32 on here, SME2 off, one thread", "figure": "latency"}
+    given |= {"before": "10 ms", "after": "11 ms", "change": "+10.0 %", "since": "2026-11-20", "changed": ".pte file"}
+    assert event == event | given
+    assert (event["cause"], event["reason"]) == (REGRESSION.cause, REGRESSION.reason)
 
 
-def test_verdicts_are_reported_also_if_the_noise_of_the_devices_cannot_be_read(
-    stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> list[str]:
-        raise WarehouseError("a column is missing")
+@pytest.mark.parametrize("error", [httpx.ConnectError("no route"), RuntimeError("the event loop is closed")])
+def test_an_event_that_cannot_be_sent_stops_no_sweep(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
 
-    monkeypatch.setattr("flows.sweep.read_noise_lines", fail)
-    with webhook() as hook:
-        monkeypatch.setenv("ETFARM_NOTIFY", hook.url)
-        done = stand_in_farm.sweep()
-    assert "; the noise of the devices could not be read: " in str(done.message)
-    assert "verdicts" not in hook.received[0]["title"]
+    for name in ("create_table_artifact", "create_markdown_artifact", "emit_event"):
+        monkeypatch.setattr(f"flows.artifacts.{name}", fail)
+    show_verdicts([REGRESSION], "nightly-2026-11-21")

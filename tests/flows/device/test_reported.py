@@ -5,22 +5,24 @@ from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from devices.device import Device
+from devices.errors import FarmError
 from flows.device.job import DeviceJob
 from flows.device.measure import log_failed, measure_device
 from flows.export_queue import ExportQueue
 from flows.progress import board
 from tasks.bundle.record import SessionRecord
 from tasks.measure.prepare import Runners
+from tasks.measure.session.measure import measure
 from tests.fixtures.program_builder import Signature, build_program
 from tests.fixtures.stand_in import GOOD, write_export
 from tests.fixtures.stand_in_job import stand_in_job
 
-LONG_AGO = datetime(2026, 1, 2, tzinfo=UTC)
 BROKEN = "cannot export linear as fp32: ValueError: the weights are missing; the full log is export.log"
 
 
@@ -44,10 +46,8 @@ def test_a_model_that_cannot_be_exported_is_not_reported_again_for_its_sessions(
     exports.fail(("linear", "fp32"), BROKEN)
     records, shown, printed = measured(replace(stand_in_job(tmp_path), exports=exports))
     # then every session is recorded with the cause
-    assert len(records) == 4
-    assert {(record.status, record.reason_code, record.reason) for record in records} == {
-        ("failed", "export_failed", BROKEN)
-    }
+    reasons = [(record.status, record.reason_code, record.reason) for record in records]
+    assert reasons == [("failed", "export_failed", BROKEN)] * 4
     assert printed.count("acquiring the device") == 1
     # and none repeats it, or seems to run
     assert (shown, BROKEN in printed, "linear" in printed) == ([], False, False)
@@ -59,13 +59,9 @@ def test_a_model_that_cannot_be_exported_is_recorded_even_if_no_session_could_ru
     job = stand_in_job(tmp_path, models=["linear", "conv"])
     exports = ExportQueue([("conv", "fp32")], job.exports.now().ready)
     exports.fail(("conv", "fp32"), BROKEN)
-    job = replace(job, exports=exports)
-    job = (
-        replace(job, probe=replace(job.probe, unusable="here: no answer"))
-        if cause == "the device"
-        else replace(job, finish_by=LONG_AGO)
-    )
-    tally = measure_device(job)
+    unusable = replace(job, probe=replace(job.probe, unusable="here: no answer"))
+    job = unusable if cause == "the device" else replace(job, finish_by=datetime(2026, 1, 2, tzinfo=UTC))
+    tally = measure_device(replace(job, exports=exports))
     # then its sessions failed for that reason; those of the other model for that of the device, or are left for later
     reasons = Counter((record.model.name, record.reason_code, record.reason) for record in job.results().records)
     lost = {("linear", "device_unusable", "here: no answer"): 5} if cause == "the device" else {}
@@ -77,26 +73,20 @@ def test_a_backend_that_the_farms_runner_lacks_is_reported_once_and_nothing_is_r
     # given a program with two delegates, of which one is not in the runner that the farm builds
     content = build_program({"forward": Signature(chains=[["XnnpackBackend", "CoreMLBackend"]])})
     job = stand_in_job(tmp_path, f'case "$*" in *--etdump_path=*) : >"{tmp_path}/ran";; esac\n{GOOD}')
-    export = write_export(tmp_path / "mixed", content)
-    job = replace(job, exports=ExportQueue(ready={("linear", "fp32"): (export,)}))
-    job = replace(
-        job, runners=Runners({use: replace(runner, kind="wheel") for use, runner in job.runners.by_use.items()})
-    )
-    records, shown, printed = measured(job)
+    job = replace(job, exports=ExportQueue(ready={("linear", "fp32"): (write_export(tmp_path / "mixed", content),)}))
+    wheels = {use: replace(runner, kind="wheel") for use, runner in job.runners.by_use.items()}
+    records, shown, printed = measured(replace(job, runners=Runners(wheels)))
     # then every session names the model and the backend, and the cause is reported once
     cause = "linear: its program calls CoreMLBackend, which the farm's runner for linux-x86_64 does not have; "
     assert {(record.status, record.reason_code) for record in records} == {("failed", "no_backend")}
     assert all(str(record.reason).startswith(cause) for record in records)
     assert (len(shown), printed.count(cause)) == (1, 1)
     assert not (tmp_path / "ran").exists()
-
-
-def test_a_registered_runner_may_have_any_backend(tmp_path: Path) -> None:
-    job = stand_in_job(tmp_path)
-    content = build_program({"forward": Signature(chains=[["CoreMLBackend"]])})
-    export = write_export(tmp_path / "mixed", content)
-    records, _, _ = measured(replace(job, exports=ExportQueue(ready={("linear", "fp32"): (export,)})))
+    # and a registered runner may have any backend
+    sweep = job.sweep.model_copy(update={"sweep_id": "other-2026-01-02"})
+    records, _, _ = measured(replace(job, sweep=sweep))
     assert "no_backend" not in {record.reason_code for record in records}
+    assert (tmp_path / "ran").exists()
 
 
 def test_a_session_without_a_result_is_one_line_with_its_reason_and_what_to_do(
@@ -118,10 +108,24 @@ def test_a_session_without_a_result_is_one_line_with_its_reason_and_what_to_do(
     caplog.clear()
     invalid = failed[0].model_copy(update={"status": "invalid", "reason": "31 C", "reason_code": "thermal"})
     log_failed("linear on here", invalid)
-    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        (
-            "WARNING",
-            f"linear on here: invalid: 31 C (session {invalid.session_id}); next: Cool the device, raise `cooldown_s` "
-            "or `settle_s`, or raise the limit that the reason names.",
-        )
-    ]
+    (warning,) = caplog.records
+    assert warning.levelname == "WARNING"
+    assert warning.getMessage().startswith(f"linear on here: invalid: 31 C (session {invalid.session_id}); next: Cool")
+
+
+def test_a_device_whose_results_cannot_be_written_stops_and_is_bad(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a farm that can record two sessions and no more
+    left = [2, 1]
+
+    def measure_two(*words: Any) -> SessionRecord:
+        if not left:
+            raise FarmError("the disk is full")
+        left.pop()
+        return measure(*words)
+
+    monkeypatch.setattr("flows.device.measure.measure", measure_two)
+    tally = measure_device(stand_in_job(tmp_path))
+    assert (tally.succeeded, tally.discarded, tally.is_bad) == (1, 1, True)
+    assert "the bundle could not be written: the disk is full" in str(tally.stopped_by)

@@ -1,18 +1,25 @@
-"""Which session a device runs next while exports are still being made."""
+"""Which session a device runs next while exports are still being made, and that all together are those of the plan."""
 
+import random
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from devices.ondevice.facts import Facts
 from flows.device.job import DeviceJob, DeviceTally
+from flows.device.measure import required_accuracy
 from flows.device.sessions import SessionQueue
 from flows.export_queue import ExportQueue
+from tasks.bundle.record import SessionRecord
 from tasks.export.exported import Export
-from tasks.measure.plan import FIRST_SESSION, PlannedSession
-from tasks.measure.prepare import ExportStatus
-from tests.fixtures.plans import ended
+from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession
+from tasks.measure.prepare import ExportStatus, Runners
+from tasks.measure.sweep_file import MeasurementSettings, SweepSpec
+from tasks.measure.sweep_plan import DeviceResults
+from tests.fixtures.plans import a_spec, ended
 from tests.fixtures.stand_in import write_export
 from tests.fixtures.stand_in_job import stand_in_job
 
@@ -68,44 +75,99 @@ def test_only_without_a_ready_session_a_device_waits_and_its_lease_is_renewed_me
     live = ExportQueue([LINEAR, CONV])
     sessions = SessionQueue(a_job(tmp_path, live), DeviceTally("here"))
     assert sessions.expected == 16
-    renewed: list[str] = []
-
-    def export_fails_then_other_is_ready() -> None:
-        renewed.append("renewed")
-        if len(renewed) == 1:
-            live.fail(CONV, "no weights here")
-        else:
-            live.end(LINEAR, ExportStatus("ready", (exports["linear"],)))
-
+    ends = [
+        lambda: live.fail(CONV, "no weights here"),
+        lambda: live.end(LINEAR, ExportStatus("ready", (exports["linear"],))),
+    ]
     # when the first export fails
-    session = sessions.next(export_fails_then_other_is_ready)
+    session = sessions.next(lambda: ends.pop(0)())
     # then its sessions are next, to be recorded as failed
     assert session
-    assert (session.cell.model, session.pte_sha256, renewed) == ("conv", None, ["renewed"])
-
-
-def test_a_start_after_a_crash_discards_no_second_session(tmp_path: Path, exports: dict[str, Export]) -> None:
-    # given a device whose first session was of the model that was exported first
-    for first in ("linear", "conv"):
-        folder = tmp_path / f"first-{first}"
-        live = ExportQueue([LINEAR, CONV])
-        live.end((first, "fp32"), ExportStatus("ready", (exports[first],)))
-        job = a_job(folder, live)
-        session = SessionQueue(job, DeviceTally("here")).next(never)
-        assert session
-        assert (session.repetition, session.cell.model) == (-1, first)
-        collected = folder / "collected"
-        collected.mkdir(parents=True)
-        job.workspace.store.publish(ended(session, "invalid", FIRST_SESSION), collected)
-        # when the sweep is started again with both exports there
-        tally = DeviceTally("here")
-        both = ExportQueue(ready={LINEAR: (exports["linear"],), CONV: (exports["conv"],)})
-        again = SessionQueue(replace(job, exports=both), tally)
-        # then that session is done, and no other one is discarded
-        assert tally.already_done == 1
-        assert sorted(each.repetition for each in again.left) == [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4
+    assert (session.cell.model, session.pte_sha256, len(ends)) == ("conv", None, 1)
 
 
 def never() -> None:
     """Renew a lease: what a device that does not wait never does here."""
     raise AssertionError("the device waits")
+
+
+FACTS = Facts(sme=True, sme2=True, cores=4)
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> DeviceJob:
+    return stand_in_job(tmp_path_factory.mktemp("job"))
+
+
+@pytest.fixture(scope="module")
+def sessions(tmp_path_factory: pytest.TempPathFactory) -> Export:
+    return write_export(tmp_path_factory.mktemp("made") / "export")
+
+
+specs = st.builds(
+    a_spec,
+    models=st.lists(st.sampled_from(["linear", "conv", "batch_matmul"]), min_size=1, max_size=3, unique=True),
+    precisions=st.sampled_from([["fp32"], ["fp16", "fp32"]]),
+    variants=st.sampled_from([["sme2_on", "sme2_off"], ["sme2_off"]]),
+    threads=st.sampled_from([[1], [1, "all"]]),
+    modes=st.sampled_from([["timing"], ["timing", "profile"], ["profile"]]),
+    sessions=st.integers(1, 4),
+    noise_sessions=st.sampled_from([0, 5]),
+)
+
+
+@settings(max_examples=25)
+@given(spec=specs, chance=st.randoms(use_true_random=False))
+def test_whenever_exports_arrive_a_device_runs_the_sessions_of_the_plan(
+    job: DeviceJob, sessions: Export, spec: SweepSpec, chance: random.Random
+) -> None:
+    # given exports that end one after the other in any order, some of them without a model
+    pairs = [(entry.name, recipe) for entry, recipe in spec.pairs]
+    live, arriving = ExportQueue(pairs), chance.sample(pairs, len(pairs))
+    runner = next(iter(job.runners.by_use.values()))
+    runners = Runners({(variant, mode): runner for variant in spec.variants for mode in spec.modes})
+    job = replace(job, spec=spec, exports=live, runners=runners, probe=replace(job.probe, facts=FACTS))
+
+    def arrive() -> None:
+        if arriving:
+            pair = model, recipe = arriving.pop()
+            end = chance.choice(["ready", "ready", "fail", "skip"])
+            if end == "ready":
+                case = replace(sessions, model=model, precision=recipe, pte_sha256=f"{pairs.index(pair):064x}")
+                live.end(pair, ExportStatus("ready", (case,)))
+            elif end == "fail":
+                live.fail(pair, "no weights here")
+            else:
+                live.end(pair, ExportStatus("skipped", note="no such layers"))
+
+    # when a device runs its sessions meanwhile, of which some fail
+    queue, run = SessionQueue(job, DeviceTally("here")), list[tuple[PlannedSession, SessionRecord]]()
+    while session := queue.next(arrive):
+        is_good = session.pte_sha256 is not None and chance.random() < 0.8
+        first = ("invalid", FIRST_SESSION) if session.repetition == DISCARDED_REPETITION else ("succeeded", None)
+        run.append((session, ended(session, *(first if is_good else ("failed", "device_lost")))))
+        queue.end(*run[-1])
+        if chance.random() < 0.3:
+            arrive()
+    # then they are those of the plan that has all exports, each once, and at most one is discarded
+    plan = job.plan(live.now(), DeviceResults(), queue.discarded)
+    assert sorted(each.session_id for each, _ in run) == sorted(each.session_id for each in plan.left)
+    assert sum(session.repetition == DISCARDED_REPETITION for session, _ in run) <= 1
+    # and the next start has those left that failed, under other ids
+    again = job.plan(live.now(), DeviceResults([record for _, record in run]))
+    assert {each.key for each in again.left} == {each.key for each, record in run if record.status == "failed"}
+    assert again.is_complete == all(record.status != "failed" for _, record in run)
+    assert {each.session_id for each in again.left}.isdisjoint(each.session_id for each, _ in run)
+
+
+def test_each_case_of_an_entry_has_its_accuracy_and_no_other_model_has() -> None:
+    models = [{"factory": "decoder_tiny", "accuracy": {"min_snr_db": 20, "top1": 0.99}}, "linear"]
+    spec = SweepSpec.model_validate({"name": "a", "models": models})
+    found = required_accuracy(spec, "decoder_tiny@decode")
+    assert found is not None
+    assert (found.min_snr_db, found.top1) == (20, 0.99)
+    assert required_accuracy(spec, "linear") is None
+    # and comparisons of two files state nothing
+    assert required_accuracy(MeasurementSettings(), "decoder_tiny@decode") is None
+    # and it travels to a lab with the sweep
+    assert SweepSpec.model_validate_json(spec.model_dump_json()) == spec

@@ -1,6 +1,7 @@
-"""Devices of a lab are measured by its worker; what happens to a lab never stops the others."""
+"""Devices of a lab are measured by its worker, or refused; what happens to a lab never stops the others."""
 
 import errno
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
@@ -10,16 +11,17 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from prefect.states import Crashed, Running, Scheduled
+from prefect.states import Crashed, Running
 from rich.console import Console
 
 from devices.inventory import DeviceSpec
-from devices.ondevice.facts import Facts
+from devices.ondevice.facts import Facts, read_facts
 from flows.device.job import DeviceJob
 from flows.labs import artifacts, controller, lab_run
 from flows.labs.lab_run import lab
 from flows.labs.protocol import Order, Start, write_shared
 from flows.progress import Board
+from flows.server import connection
 from flows.sweep_dispatch import BatchDispatcher
 from tasks.bundle.cell import Cell
 from tasks.export.export import fetch_export
@@ -45,7 +47,6 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
     farm: LabFarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a device here, one in a lab, and a model that cannot be exported
-    devices = [farm.device("here", None), farm.device("far")]
     write, written = BlobStore.write, list[str]()
 
     def noted(shared_files: BlobStore, name: str, content: bytes) -> None:
@@ -57,24 +58,21 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
     monkeypatch.setattr(artifacts, "board", of_farm)
     # when a sweep measures both
     with of_farm.display(Console(file=terminal, width=200)):
-        jobs, tallies = farm.sweep(*devices)
+        jobs, tallies = farm.sweep(farm.device("here", None), farm.device("far"))
         table = {row["step"]: row for row in of_farm.steps()}
     # then both have the same results, in the bundles of the sweep
     for name in ("here", "far"):
         assert (tallies[name].succeeded, tallies[name].failed, tallies[name].discarded) == (4, 2, 1)
-        ended = farm.records(name)
-        assert sorted(each.status for each in ended) == ["failed"] * 2 + ["invalid"] + ["succeeded"] * 4
-        failures = {(each.reason_code, each.reason) for each in ended if each.status == "failed"}
-        assert failures == {("export_failed", WHY_BROKEN)}
-    # and each knows what the device is, which the lab found out
+        ended = sorted((each.status, each.reason_code or "", each.reason or "") for each in farm.records(name))
+        assert [status for status, *_ in ended] == ["failed"] * 2 + ["invalid"] + ["succeeded"] * 4
+        assert ended[:2] == [("failed", "export_failed", WHY_BROKEN)] * 2
+    # and each knows what the device is, which the lab found out, with nothing but what was shared with it
     assert [job.probe.facts.platform for job in jobs] == ["linux-x86_64"] * 2
-    # and the lab has nothing but what was shared with it
     assert (farm.folder / "lab" / "exports" / "key-of-conv" / "model.pte").is_file()
-    # and the terminal of the sweep shows the sessions of the lab that ran: the export has reported its failure
+    # and the terminal shows the sessions of the lab that ran, and its table how many of them failed
     lines = [line for line in terminal.getvalue().splitlines() if line.startswith("far: ")]
     assert (lines[0], len(lines)) == ("far: 7 to do", 1 + 5)
     assert f"far: {QUICK} fp32 sme2_off t1 #1 on far: succeeded" in lines
-    # and its table shows the lab, and how many of them failed
     assert table["far"] == {"step": "far", "lab": SITE, "done": 7, "of": 7, "failed": 2, "doing": ""}
     # and each order and result was written once, and nothing of them is left
     once = [name.split("/", 3)[-1] for name in written if not name.endswith("exports.json")]
@@ -95,40 +93,22 @@ def test_a_lab_drops_what_would_not_end_in_time_as_this_machine_does(farm: LabFa
 
 
 @pytest.mark.thorough
-def test_a_lab_measures_what_is_exported_while_other_exports_are_pending(
+def test_a_lab_measures_what_is_exported_and_this_machine_waits_for_all_exports(
     farm: LabFarm, late_exports: LateExports
 ) -> None:
     # given an export that takes long
     late_exports.late_may_end.clear()
     with ThreadPoolExecutor(1) as pool:
-        sweeping = pool.submit(copy_context().run, farm.sweep, farm.device("far"))
+        sweeping = pool.submit(copy_context().run, farm.sweep, farm.device("here", None), farm.device("far"))
         # when the other one is there
         wait_for(lambda: len(farm.succeeded("far")) == 2 or sweeping.done(), "the lab to measure it")
-        # then the lab has measured it before the late one is there
+        # then the lab has measured it before the late one is there, and this machine nothing
         assert {each.model.name for each in farm.succeeded("far")} == {QUICK}
+        assert farm.succeeded("here") == []
         late_exports.late_may_end.set()
-        # and the late one afterwards
+        # and in the end both have measured both
         _, tallies = sweeping.result(ENOUGH_S)
-    assert tallies["far"].succeeded == 4
-
-
-@pytest.mark.thorough
-def test_a_lab_whose_worker_is_off_delays_nobody_and_is_named(
-    farm: LabFarm, workers: Workers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # given a lab without a worker
-    monkeypatch.setattr(controller, "TAKEN_S", 0.1)
-    workers.others["paris"] = Scheduled()
-    devices = [farm.device("far"), farm.device("dead", "paris")]
-    # when a sweep measures there and in another lab
-    _, tallies = farm.sweep(*devices, labs=(SITE, "paris"))
-    # then its device failed with the remedy, and the other lab's is measured
-    remedy = "no worker took this sweep within 0.1 s; start one there with `etfarm server lab paris`"
-    assert tallies["far"].succeeded == 4
-    assert tallies["dead"].unusable == f"dead: lab paris: {remedy}"
-    assert {each.reason for each in farm.records("dead")} == {f"dead: lab paris: {remedy}", WHY_BROKEN}
-    # and its run was cancelled
-    assert workers.cancelled == [remedy]
+    assert (tallies["far"].succeeded, tallies["here"].succeeded) == (4, 4)
 
 
 @pytest.mark.thorough
@@ -143,61 +123,14 @@ def test_a_lab_whose_farm_was_killed_waits_for_no_export_any_more(
     starts = {"far": Start(facts=Facts())}
     pairs = [(model.name, precision) for model, precision in SPEC.pairs]
     order = Order(run=run, spec=SPEC, sweep=NIGHT, devices=[farm.device("far")], starts=starts, pairs=pairs)
-    write_shared(
-        Workspace(farm.folder, bundles_location=farm.bundles).store.shared_files,
-        "night/0/berlin-measure-1/order",
-        order,
-    )
+    store = Workspace(farm.folder, bundles_location=farm.bundles).store
+    write_shared(store.shared_files, "night/0/berlin-measure-1/order", order)
     # when the lab works on it
     state = lab("night/0/berlin-measure-1", farm.bundles, return_state=True)
     # then it ends, and says why
     why = "the farm that started this sweep stopped answering; run the same command to resume"
     assert (state.is_failed(), state.message) == (True, f"far: 6 failed; {why}")
     assert {each.reason for each in farm.records("far")} == {why}
-
-
-def compare_models(farm: LabFarm) -> DeviceJob:
-    """Sweep in a lab; return the job that compares two models there, in four sessions and a discarded one."""
-    [job], _ = farm.sweep(farm.device("far"))
-    runner = job.runners.by_use["sme2_off", "timing"]
-    sides = [
-        Side(Cell("far", name, "fp32", 1, "sme2_off", "timing", 3, 1), job.case(name, "fp32"), runner)  # type: ignore[arg-type]
-        for name in (LATE, QUICK)
-    ]
-    return replace(job, batch=plan_batch(NIGHT, [(sides[0], sides[1])], "same_night", 2))
-
-
-@pytest.mark.thorough
-def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(farm: LabFarm) -> None:
-    again = compare_models(farm)
-    # when they are measured
-    [tally] = a_flow(BatchDispatcher([again], [SITE]).measure)
-    # then the lab has measured both sides, alternately
-    assert (tally.succeeded, tally.discarded) == (4, 1)
-    arms = sorted((each.ended_at, each.arm.side) for each in farm.records("far") if each.arm and each.repetition >= 0)
-    assert [side for _, side in arms] == ["a", "b", "b", "a"]
-
-
-@pytest.mark.fault
-@pytest.mark.thorough
-def test_a_comparison_whose_models_a_lab_cannot_fetch_fails_with_that_reason(
-    farm: LabFarm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    again = compare_models(farm)
-    before = len(farm.records("far"))
-
-    # given a lab whose disk is full when it fetches a model of the comparison
-    def fetched(*_: object) -> tuple[Export, ...]:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(lab_run, "fetch_export", fetched)
-    # when they are measured
-    [tally] = a_flow(BatchDispatcher([again], [SITE]).measure)
-    # then the sessions of the comparison fail for that reason, and no other session is planned in their place
-    compared = [each for each in farm.records("far") if each.arm]
-    assert (tally.succeeded, tally.failed, len(compared)) == (0, len(compared), len(farm.records("far")) - before)
-    assert compared
-    assert all("No space left on device" in str(each.reason) for each in compared)
 
 
 @pytest.mark.thorough
@@ -216,19 +149,124 @@ def test_the_farm_keeps_the_health_of_a_lab_s_devices_and_gets_their_strikes(far
     assert farm_health.health("out").state == "quarantined"
 
 
+@pytest.mark.fault
 @pytest.mark.thorough
-def test_an_export_that_a_lab_cannot_keep_fails_its_sessions_and_nothing_waits_for_it(
+def test_a_model_that_a_lab_cannot_keep_fails_its_sessions_and_those_of_the_comparison(
     farm: LabFarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # given a lab whose disk is full when it fetches the second model
+    # given a lab whose disk is full when it fetches the second model, and the job that compares it with the first
+    full = {"keys": f"key-of-{LATE}"}
+
     def fetched(shared_files: BlobStore, key: str, exports_dir: Path) -> tuple[Export, ...]:
-        if key == f"key-of-{LATE}":
+        if key.startswith(full["keys"]):
             raise OSError(errno.ENOSPC, "No space left on device")
         return fetch_export(shared_files, key, exports_dir)
 
     monkeypatch.setattr(lab_run, "fetch_export", fetched)
-    # when a sweep measures there
-    _, tallies = farm.sweep(farm.device("far"))
-    # then the other model is measured
+    # when a sweep measures there, then the other model is measured
+    [job], tallies = farm.sweep(farm.device("far"))
     assert (tallies["far"].succeeded, tallies["far"].failed) == (2, 4)
-    assert any("No space left on device" in str(each.reason) for each in farm.records("far"))
+    # and a comparison fails for that reason, and no other session is planned in its place
+    full["keys"] = ""
+    before = len(farm.records("far"))
+    [tally] = a_flow(BatchDispatcher([comparing(job)], [SITE]).measure)
+    compared = [each for each in farm.records("far") if each.arm]
+    assert (tally.succeeded, tally.failed) == (0, len(compared))
+    assert len(compared) == len(farm.records("far")) - before > 0
+    assert all("No space left on device" in str(each.reason) for each in compared)
+
+
+def comparing(job: DeviceJob) -> DeviceJob:
+    """Return the job that compares two models in four sessions and a discarded one."""
+    runner = job.runners.by_use["sme2_off", "timing"]
+    sides = [
+        Side(Cell("far", name, "fp32", 1, "sme2_off", "timing", 3, 1), job.case(name, "fp32"), runner)  # type: ignore[arg-type]
+        for name in (LATE, QUICK)
+    ]
+    return replace(job, batch=plan_batch(NIGHT, [(sides[0], sides[1])], "same_night", 2))
+
+
+@pytest.mark.thorough
+def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(farm: LabFarm) -> None:
+    [job], _ = farm.sweep(farm.device("far"))
+    [tally] = a_flow(BatchDispatcher([comparing(job)], [SITE]).measure)
+    # then the lab has measured both sides, alternately
+    assert (tally.succeeded, tally.discarded) == (4, 1)
+    arms = sorted((each.ended_at, each.arm.side) for each in farm.records("far") if each.arm and each.repetition >= 0)
+    assert [side for _, side in arms] == ["a", "b", "b", "a"]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"version": 1, "etfarm": "0.0.1"}, "the order was written by etfarm 0.0.1 and read by etfarm "),
+        ({"clock_ahead_s": -7200.0}, "this lab's clock is 7200 s ahead of the sweep's; set both clocks"),
+    ],
+    ids=["version", "clock"],
+)
+def test_a_lab_that_cannot_execute_an_order_measures_nothing_and_the_sweep_reports_why(
+    farm: LabFarm, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], reason: str
+) -> None:
+    # given a farm of another version, or one whose clock differs by hours
+    monkeypatch.setattr(connection, "clock_difference_s", lambda: 0.0)
+    monkeypatch.setattr(controller, "Order", lambda **fields: Order.model_construct(**fields | changes))
+    # when it measures
+    jobs, tallies = farm.sweep(farm.device("far"))
+    # then the device was not touched, and its sessions failed with the lab's reason
+    assert reason in str(tallies["far"].unusable)
+    assert (tallies["far"].failed, jobs[0].probe.facts.os) == (7, None)
+
+
+@pytest.mark.thorough
+def test_the_times_of_a_lab_whose_clock_differs_are_corrected_and_marked(
+    farm: LabFarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a farm whose clock is 7 s ahead of the server's, and a lab that is 600 s behind the farm
+    ahead_s = -600.0
+    differences = itertools.chain([7.0], itertools.repeat(7.0 + ahead_s))  # then both runs of the lab
+    monkeypatch.setattr(connection, "clock_difference_s", lambda: next(differences))
+    # when a session is measured there
+    begun = datetime.now().astimezone()
+    farm.sweep(farm.device("far"))
+    # then its times are those of the farm's clock, and its record has the difference
+    for each in farm.succeeded("far"):
+        assert each.clock_ahead_s == ahead_s
+        corrected_s = (datetime.fromisoformat(each.started_at) - begun).total_seconds()
+        assert -ahead_s - 1 < corrected_s < -ahead_s + ENOUGH_S
+        # and so are those of its conditions
+        before = each.conditions["before"]
+        assert before and before.taken_at  # noqa: PT018
+        assert abs(before.taken_at - datetime.fromisoformat(each.started_at)) < timedelta(milliseconds=1)
+
+
+@pytest.mark.thorough
+def test_a_phone_that_has_a_name_in_two_labs_is_measured_under_the_first(
+    farm: LabFarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given two devices with one serial number: one here, one in a lab
+    read = lambda device: read_facts(device).model_copy(update={"serial": "8A1X"})  # noqa: E731
+    monkeypatch.setattr("tasks.measure.prepare.read_facts", read)
+    # when both are measured
+    _, tallies = farm.sweep(farm.device("here", None), farm.device("far"))
+    # then one is, and the other names both
+    second, first = sorted(tallies.values(), key=lambda tally: tally.succeeded)
+    assert (first.succeeded, second.succeeded) == (4, 0)
+    names = {"here": "here (no site)", "far": "far (berlin)"}
+    both = f"{names[first.device]} and {names[second.device]}"
+    assert second.unusable == f"{both} are the same device, serial 8A1X; remove one of them from the inventory"
+
+
+@pytest.mark.thorough
+def test_an_order_that_is_in_another_store_is_refused_in_one_sentence(farm: LabFarm) -> None:
+    state = lab("night/0/berlin-1", str(farm.folder / "elsewhere"), return_state=True)
+    assert state.is_failed()
+    assert "the order night/0/berlin-1 is not in the store that this lab uses" in str(state.message)
+
+
+@pytest.mark.parametrize(("ahead_s", "correction_s"), [(4.9, 0.0), (-4.9, 0.0), (5.0, 5.0), (-3600.0, -3600.0)])
+def test_a_difference_of_clocks_below_5_s_is_not_corrected(
+    monkeypatch: pytest.MonkeyPatch, ahead_s: float, correction_s: float
+) -> None:
+    monkeypatch.setattr(connection, "clock_difference_s", lambda: ahead_s)
+    assert lab_run.clock_correction_s(farm_ahead_s=0.0) == correction_s

@@ -48,14 +48,11 @@ def test_an_order_arrives_with_devices_of_every_transport_and_models_of_another_
     ]
 
 
-def test_the_end_of_a_device_arrives_as_it_was_written() -> None:
+def test_the_end_of_a_device_arrives_as_it_was_written_and_with_a_key_twice_it_is_refused() -> None:
     tally = DeviceTally("far", succeeded=3, replaced={"0123456789abcdef"})
     ended = Result(tally=tally, health=Health("suspect", strikes=1))
-    assert parse_message(Result, ended.model_dump_json().encode()) == ended
-
-
-def test_a_message_with_a_key_twice_is_refused_with_both_values() -> None:
-    text = Result(tally=DeviceTally("far", succeeded=3), health=Health()).model_dump_json().encode()
+    text = ended.model_dump_json().encode()
+    assert parse_message(Result, text) == ended
     with pytest.raises(InputError, match="duplicate key `succeeded`, with 3 and 4"):
         parse_message(Result, text.replace(b'"succeeded":3', b'"succeeded":3,"succeeded":4'))
 
@@ -63,14 +60,12 @@ def test_a_message_with_a_key_twice_is_refused_with_both_values() -> None:
 @pytest.mark.parametrize(
     ("written", "theirs"),
     [(b'{"version": 1, "beat": 0}', "of an older version"), (b'{"version": 5, "etfarm": "99.1"}', "99.1")],
-    ids=["older", "newer"],
 )
-def test_a_message_of_another_version_is_one_sentence_that_names_both(written: bytes, theirs: str) -> None:
-    with pytest.raises(InputError) as refused:
+def test_a_message_of_another_version_is_refused_and_both_are_named(written: bytes, theirs: str) -> None:
+    with pytest.raises(
+        InputError, match=f"the order was written by etfarm {theirs} and read by etfarm {version('etfarm')}"
+    ):
         parse_message(Order, written)
-    both = f"written by etfarm {theirs} and read by etfarm {version('etfarm')} (`version`"
-    assert str(refused.value).startswith(f"the order was {both}")
-    assert str(refused.value).endswith("; install the same version of etfarm at the sweep and in its labs")
 
 
 def test_a_message_above_the_limit_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

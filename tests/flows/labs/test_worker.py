@@ -5,7 +5,6 @@ import os
 import shlex
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -22,18 +21,12 @@ SESSIONS = 4  # of the sweep, without the discarded one
 
 
 @pytest.fixture
-def bundles(farm: Farm) -> Path:
-    """A folder that the farm and its lab share, and an inventory whose only device belongs to the lab."""
+def worker(farm: Farm) -> Iterator[Program]:
+    """The worker of a lab, which has the only device and shares a folder of bundles with the farm."""
     farm.write_inventory({"name": "far", "site": "berlin", "launcher": [str(farm.launcher())]}, labs=["berlin"])
-    return farm.folder / "bundles"
-
-
-@pytest.fixture
-def worker(farm: Farm, bundles: Path) -> Iterator[Program]:
-    """The lab's worker, with a data folder of its own."""
     data_dir = farm.folder / "lab"
     data_dir.mkdir()
-    words = [*ETFARM, "server", "lab", "berlin", "--data-dir", str(data_dir), "--bundles", str(bundles)]
+    words = [*ETFARM, "server", "lab", "berlin", "--data-dir", str(data_dir), "--bundles", str(farm.folder / "bundles")]
     program = Program(words, farm.environment | {"PYTHONPATH": str(ROOT)}, farm.folder / "worker.log", folder=data_dir)
     program.start()
     yield program
@@ -45,13 +38,16 @@ def worker(farm: Farm, bundles: Path) -> Iterator[Program]:
 @pytest.mark.fault
 @pytest.mark.parametrize("killed", ["the process", "the worker and the process"])
 def test_a_worker_measures_for_a_sweep_also_if_its_run_is_killed(
-    farm: Farm, bundles: Path, worker: Program, prefect_api: str, killed: str
+    farm: Farm, worker: Program, prefect_api: str, killed: str
 ) -> None:
     others = unfinished(prefect_api)  # of other tests
-    automate(prefect_api, farm.folder)  # Prefect's own worker reports the end of a killed run, if it is alive itself
+    # Prefect's own worker reports the end of a killed run, if it is alive itself
+    variables = {"PREFECT_API_URL": prefect_api, "PREFECT_HOME": str(farm.folder / "home"), "ETFARM_NOTIFY": ""}
+    automated = run_etfarm("server", "automate", DEPLOYMENTS / "automations.yaml", env=os.environ | variables)
+    assert automated.returncode == 0
     # given a sweep whose second session is running in the lab
     (farm.folder / "hold").write_text("3", encoding="utf-8")
-    log = farm.folder / "worker.log"
+    log, bundles = farm.folder / "worker.log", farm.folder / "bundles"
     file = farm.sweep_file(sweep_of("linear", "conv"))
     sweep = farm.start("sweep", file, "--inventory", farm.inventory, "--bundles", bundles)
     wait_for(lambda: farm.is_held or sweep.poll() is not None, log.read_text, longest_s=240)
@@ -99,12 +95,6 @@ def test_sigterm_ends_an_idle_lab_within_seconds_however_it_was_started(farm: Fa
         assert not processes.is_alive(worker, started)
     finally:
         script.kill_with_children()
-
-
-def automate(api: str, folder: Path) -> None:
-    """Let the server end the runs of killed processes, as a team does once."""
-    environment = os.environ | {"PREFECT_API_URL": api, "PREFECT_HOME": str(folder / "home"), "ETFARM_NOTIFY": ""}
-    assert run_etfarm("server", "automate", DEPLOYMENTS / "automations.yaml", env=environment).returncode == 0
 
 
 def unfinished(api: str) -> set[str]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import signal
 import sqlite3
 import subprocess
@@ -39,25 +38,15 @@ with board.display(Console(stderr=True)):
     except FarmError as error:
         sys.exit(f"etfarm: {error}")
 """
-
-
-# The same with a server that accepts connections and never answers.
-SILENT = """
-import flows.server.embedded, os, sys
-code = "import socket, sys, time; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); time.sleep(600)"
-os.getloadavg = lambda: (3.0 * os.cpu_count(), 0, 0)
-popen = flows.server.embedded.subprocess.Popen
-silent = [sys.executable, "-c", code]
-flows.server.embedded.subprocess.Popen = lambda command, **more: popen([*silent, command[-1]], **more)
-"""
-
-
-def environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
 
 
 def start(home: Path) -> "subprocess.CompletedProcess[str]":
-    return run_python("-c", PROGRAM, home, env=environment())
+    return run_python("-c", PROGRAM, home, env=ENVIRONMENT)
+
+
+def overwritten_in_the_middle(database: Path) -> None:
+    database.write_bytes(database.read_bytes()[:4096] + os.urandom(database.stat().st_size - 4096))
 
 
 def of_an_unknown_version(database: Path) -> None:
@@ -67,14 +56,7 @@ def of_an_unknown_version(database: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda file: file.write_bytes(file.read_bytes()[:4096] + os.urandom(file.stat().st_size - 4096)),
-        of_an_unknown_version,
-    ],
-    ids=["overwritten in the middle", "of an unknown version"],
-)
+@pytest.mark.parametrize("damage", [overwritten_in_the_middle, of_an_unknown_version])
 @pytest.mark.fault
 def test_a_damaged_database_is_kept_aside_and_replaced(tmp_path: Path, damage: Callable[[Path], object]) -> None:
     # given a database that is damaged
@@ -85,8 +67,7 @@ def test_a_damaged_database_is_kept_aside_and_replaced(tmp_path: Path, damage: C
     # when the server of a sweep is started
     started = start(tmp_path)
     # then it runs with a new database, the damaged one is kept, and one sentence names both
-    assert started.returncode == 0, started.stderr
-    assert started.stdout == "0 runs\n"
+    assert (started.returncode, started.stdout) == (0, "0 runs\n"), started.stderr
     (kept,) = tmp_path.glob("prefect.db.damaged-*[0-9]Z")
     assert kept.read_bytes() == damaged
     assert f"{database}: damaged (" in started.stderr
@@ -99,25 +80,11 @@ def test_a_damaged_database_is_kept_aside_and_replaced(tmp_path: Path, damage: C
 def test_a_server_that_cannot_start_is_one_sentence_with_its_cause(tmp_path: Path) -> None:
     (tmp_path / "prefect.db").mkdir()
     started = start(tmp_path)
-    assert started.returncode == 1
     last = started.stderr.splitlines()[-1]
+    assert (started.returncode, "Traceback" in started.stderr) == (1, False)
     assert last.startswith("etfarm: the Prefect server of this sweep did not start: ")
     assert "unable to open database file" in last
     assert str(tmp_path / "own-server.log") in last
-    assert "Traceback" not in started.stderr
-    assert (tmp_path / "prefect.db").is_dir()
-
-
-@pytest.mark.thorough
-def test_a_server_that_never_answers_times_out_after_the_time_in_the_message(tmp_path: Path) -> None:
-    # given a second for the start, a machine with three processes a core, and a server that never answers
-    variables = environment() | {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "1"}
-    program = PROGRAM.replace("with board.display", f"{SILENT}\nwith board.display")
-    ended = run_python("-c", program, tmp_path, env=variables)
-    # then it waits 3 seconds, not once more for each request, and states so
-    assert ended.returncode == 1
-    waited = r"did not start: http://\S+/api/health gave no answer for [34] s \(load \d+\.0 on \d+ cores\); its log is"
-    assert re.search(waited, ended.stderr), ended.stderr
 
 
 @pytest.mark.thorough
@@ -126,7 +93,7 @@ def test_a_server_that_never_answers_times_out_after_the_time_in_the_message(tmp
 def test_an_embedded_server_ends_with_its_command_however_that_ends(tmp_path: Path, end: signal.Signals) -> None:
     # given a command whose server runs
     words = [sys.executable, "-c", PROGRAM, str(tmp_path), "stay"]
-    with subprocess.Popen(words, env=environment(), stdout=subprocess.PIPE, cwd=ROOT) as command:
+    with subprocess.Popen(words, env=ENVIRONMENT, stdout=subprocess.PIPE, cwd=ROOT) as command:
         assert command.stdout is not None
         assert command.stdout.readline() == b"0 runs\n"
         server = embedded_server_of(command.pid)

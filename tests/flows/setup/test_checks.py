@@ -1,25 +1,39 @@
-"""What `etfarm doctor` checks of the set-up: a wrong one is a line with what to do, a right one a line, too."""
+"""What `etfarm doctor` checks of the set-up, Prefect, adb and SSH: a line for each, with what to do."""
 
+import contextlib
 import os
-import shutil
 import sys
 import threading
 import time
 import tomllib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import paramiko
+import prefect
 import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from devices.inventory import DeviceSpec
+from devices.inventory import DeviceSpec, open_device, ssh_address
+from devices.retry import probe
 from flows.setup import checks as setup_checks
 from flows.setup import connections
 from flows.setup.leftovers import Finding
 from tasks.runner.toolchain import host_platform
 from tasks.store.workspace import Workspace
+from tests.fixtures.devices import ADB_OVER_SSH
 from tests.fixtures.findings import text_of
+from tests.fixtures.http_server import Quiet, answering, serving
 from tests.fixtures.paths import ROOT
 from tests.fixtures.stand_in import publish_stand_in
-from tests.fixtures.waiting import ENOUGH_S
+from tests.fixtures.waiting import ENOUGH_S, wait_for
+from tests.lab.loopback import free_port
+from tests.lab.unusable_phone import UnusablePhone
 
 HERE = DeviceSpec(name="here", transport="local")
 
@@ -30,34 +44,23 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path / "var")
 
 
-def install(folder: Path, **versions: str) -> None:
-    for name, version in versions.items():
-        described = folder / f"{name}-{version}.dist-info"
-        described.mkdir()
-        (described / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-
-
-def test_the_pinned_pair_is_right_and_another_is_named_with_the_pinned_one(
+def test_the_pinned_pair_is_right_another_is_named_with_the_pinned_one_and_none_cannot_export(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pins = dict(line.split("==") for line in project["optional-dependencies"]["export"] if "==" in line)
-    right, wrong = tmp_path / "right", tmp_path / "wrong"
-    for folder, torch in ((right, f"{pins['torch']}+cpu"), (wrong, "2.1.0")):
-        folder.mkdir()
-        install(folder, executorch=pins["executorch"], torch=torch)
-    monkeypatch.syspath_prepend(right)
-    assert text_of(setup_checks.versions(workspace, [HERE])).startswith(f"ok: executorch {pins['executorch']}, torch ")
-    monkeypatch.syspath_prepend(wrong)
-    assert text_of(setup_checks.versions(workspace, [HERE])) == (
-        f"fix: executorch {pins['executorch']}, torch 2.1.0; "
-        f"pinned are executorch {pins['executorch']}, torch {pins['torch']}: run `pip install '.[export]'`"
-    )
-
-
-def test_a_machine_without_the_export_extra_is_right_but_cannot_export(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    pinned = f"executorch {pins['executorch']}, torch {pins['torch']}"
+    told = {
+        f"{pins['torch']}+cpu": f"ok: {pinned}",
+        "2.1.0": f"fix: executorch {pins['executorch']}, torch 2.1.0; pinned are {pinned}: run `pip install",
+    }
+    for torch, line in told.items():
+        for name, version in (("executorch", pins["executorch"]), ("torch", torch)):
+            described = tmp_path / torch / f"{name}-{version}.dist-info"
+            described.mkdir(parents=True)
+            (described / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        monkeypatch.syspath_prepend(tmp_path / torch)
+        assert text_of(setup_checks.versions(workspace, [HERE])).startswith(line)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     text = text_of(setup_checks.versions(workspace, [HERE]))
     assert text.startswith("ok: executorch and torch are not installed: this machine cannot export models; ")
@@ -77,45 +80,34 @@ def test_the_settings_of_the_environment_are_listed_without_secrets(
 
 
 @pytest.mark.parametrize(
-    ("soft", "hard", "line"),
+    ("check", "measured", "line"),
     [
-        (144, 144, "ok: 144 open files allowed, 144 needed (devices: 1)"),
-        (100, 200, "fix: 100 open files allowed, 144 needed (devices: 1); run `ulimit -n 144` before etfarm"),
-        (100, 120, "fix: 100 open files allowed, 144 needed (devices: 1); raise this user's hard limit, 120, as the "),
+        ("open_files", (144, 144), "ok: 144 open files allowed, 144 needed (devices: 1)"),
+        ("open_files", (143, 200), "fix: 143 open files allowed, 144 needed (devices: 1); run `ulimit -n 144` before"),
+        (
+            "open_files",
+            (100, 120),
+            "fix: 100 open files allowed, 144 needed (devices: 1); raise this user's hard limit, 120,",
+        ),
+        ("disk", 5e9, "ok: 5.0 GB free in "),
+        ("disk", 4.9e9, "fix: 4.9 GB free in "),
+        ("server_clock", 120.0, "ok: the clock agrees with the Prefect server's"),
+        (
+            "server_clock",
+            -121.0,
+            "fix: this machine's clock is 121 s behind the Prefect server's; set the one that is wrong",
+        ),
+        ("server_clock", 3600.0, "fix: this machine's clock is 3600 s ahead of the Prefect server's; set"),
     ],
 )
-def test_the_limit_of_open_files_must_suffice_for_the_devices(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, line: str
+def test_open_files_and_disk_must_suffice_and_the_clock_may_differ_by_two_minutes(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, check: str, measured: Any, line: str
 ) -> None:
-    monkeypatch.setattr("flows.setup.checks.resource.getrlimit", lambda _: (soft, hard))
-    assert text_of(setup_checks.open_files(workspace, [HERE])).startswith(line)
-
-
-@pytest.mark.parametrize(
-    ("free", "line"), [(5e9, "ok: 5.0 GB free in {}"), (2.1e9, "fix: 2.1 GB free in {}, 5 GB needed; ")]
-)
-def test_the_disk_of_the_var_folder_needs_space(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, free: float, line: str
-) -> None:
-    monkeypatch.setattr("flows.setup.checks.shutil.disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, int(free)))
-    assert text_of(setup_checks.disk(workspace, [HERE])).startswith(line.format(workspace.root))
-
-
-@pytest.mark.parametrize(
-    ("ahead_s", "line"),
-    [
-        (None, None),
-        (120.0, "ok: the clock agrees with the Prefect server's"),
-        (-121.0, "fix: this machine's clock is 121 s behind the Prefect server's; set the one that is wrong, for "),
-        (3600.0, "fix: this machine's clock is 3600 s ahead of the Prefect server's; set the one that is wrong, for "),
-    ],
-)
-def test_the_clock_may_differ_from_the_server_s_by_two_minutes(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, ahead_s: float | None, line: str | None
-) -> None:
-    monkeypatch.setattr(setup_checks, "clock_difference_s", lambda: ahead_s)
-    findings = setup_checks.server_clock(workspace, [HERE])
-    assert [each.text[: len(line or "")] for each in findings] == ([line] if line else [])
+    usage = SimpleNamespace(free=measured)
+    monkeypatch.setattr("flows.setup.checks.resource.getrlimit", lambda _: measured)
+    monkeypatch.setattr("flows.setup.checks.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr(setup_checks, "clock_difference_s", lambda: measured)
+    assert text_of(getattr(setup_checks, check)(workspace, [HERE])).startswith(line)
 
 
 def test_a_bundle_from_the_future_means_a_wrong_clock(workspace: Workspace) -> None:
@@ -126,38 +118,20 @@ def test_a_bundle_from_the_future_means_a_wrong_clock(workspace: Workspace) -> N
     assert text_of(setup_checks.clock(workspace, [HERE])) == "ok: the clock is not behind the newest bundle"
     tomorrow = time.time() + 86_400
     os.utime(record, (tomorrow, tomorrow))
-    text = text_of(setup_checks.clock(workspace, [HERE]))
-    assert text.startswith(f"fix: the newest bundle in {workspace.bundles} is 86")
-    assert text.endswith(" s in the future; correct this machine's clock, for example with NTP")
+    newest = f"fix: the newest bundle in {workspace.bundles} is 86"
+    assert text_of(setup_checks.clock(workspace, [HERE])).startswith(newest)
 
 
-def test_a_missing_compiler_is_named_with_what_to_install(
+def test_a_missing_compiler_is_named_with_what_to_install_unless_the_runner_exists(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     text = text_of(setup_checks.compilers(workspace, [HERE]))
     assert text.startswith(f"fix: {host_platform()}: no C++ compiler on PATH to build the runner with; install it with")
-
-
-def test_a_runner_that_exists_needs_no_compiler(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     runner = publish_stand_in(workspace.runners, "exit 0\n")
     spec = DeviceSpec.model_validate({"name": "x", "transport": "local", "platform": runner.platform})
-    monkeypatch.setenv("PATH", str(tmp_path))
     text = text_of(setup_checks.compilers(workspace, [spec]))
-    assert text.startswith(
-        f"ok: {spec.platform}: runners are in {workspace.runners / runner.platform} (1); to build new"
-    )
-
-
-@pytest.mark.torch
-@pytest.mark.skipif(not (shutil.which("g++") and shutil.which("make")), reason="no C++ compiler or make")
-def test_a_compiler_is_named_once_for_each_platform(workspace: Workspace) -> None:
-    same = DeviceSpec(name="same", transport="ssh", address="x", platform=host_platform())
-    unknown = DeviceSpec(name="unknown", transport="ssh", address="x")
-    text = text_of(setup_checks.compilers(workspace, [HERE, same, unknown]))
-    assert text.startswith(f"ok: {host_platform()}: a runner can be built with ")
+    assert text.startswith(f"ok: {spec.platform}: runners are in {workspace.runners / runner.platform} (1); to build")
 
 
 def test_a_check_that_hangs_is_a_line_and_the_others_still_report(
@@ -166,21 +140,154 @@ def test_a_check_that_hangs_is_a_line_and_the_others_still_report(
     # given a check that does not end, beside one that does
     released = threading.Event()
 
-    def hangs(_places: Workspace, _devices: connections.Devices) -> list[Finding]:
+    def hangs(*_: object) -> list[Finding]:
         released.wait()
         return []
 
-    def ends(_places: Workspace, devices: connections.Devices) -> list[Finding]:
-        return [Finding(f"ok: {devices[0].name}", needs_user=False)]
-
-    monkeypatch.setattr(setup_checks, "CHECKS", (hangs, ends))
-    monkeypatch.setattr(setup_checks, "_MAX_CHECK_S", ENOUGH_S / 30)
+    monkeypatch.setattr(setup_checks, "CHECKS", (hangs, lambda *_: [Finding("ok: here", needs_user=False)]))
+    monkeypatch.setattr(setup_checks, "_MAX_CHECK_S", ENOUGH_S / 100)
     inventory = tmp_path / "inventory.yaml"
     inventory.write_text("devices: [{name: here, transport: local}]\n")
-    # when all are run
+    # when all are run, then both have a line
     late, other = setup_checks.check_setup(workspace, inventory)
     released.set()
-    # then both have a line
     assert late.text.startswith("fix: the check `hangs` did not end within ")
-    assert late.needs_user
-    assert other.text == "ok: here"
+    assert (late.needs_user, other.text) == (True, "ok: here")
+
+
+def test_a_prefect_server_of_another_version_is_named_with_both_versions(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(200, '"3.1.0"') as api, temporary_settings({PREFECT_API_URL: api}):
+        monkeypatch.setenv("PREFECT_API_URL", api)
+        text = text_of(setup_checks.prefect_server(workspace, [HERE]))
+    assert text.startswith(f"fix: the Prefect server is 3.1.0, the client of this machine {prefect.__version__}; ")
+
+
+@pytest.mark.thorough
+def test_a_prefect_server_of_this_version_is_right_and_a_worker_is_one_with_a_heartbeat(
+    workspace: Workspace, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", server)
+    monkeypatch.setattr(setup_checks, "POOL", "farm")  # other tests use the pool of the farm at the same server
+    text = text_of(setup_checks.prefect_server(workspace, [HERE]))
+    assert text.startswith(f"ok: Prefect server {prefect.__version__} answers")
+    # given a server without the work pool
+    worker = partial(setup_checks.prefect_worker, workspace, [HERE])
+    assert text_of(worker()).startswith("fix: 0 workers of the work pool `farm` online (never a heartbeat): scheduled ")
+    with get_client(sync_client=True) as client:
+        client.create_work_pool(WorkPoolCreate(name="farm", type="process"))
+        try:
+            # when a worker sends a heartbeat, and then no more, then it is counted, and later missed
+            client.send_worker_heartbeat("farm", "lab", heartbeat_interval_seconds=1)
+            assert text_of(worker()) == "ok: 1 of 1 workers of the work pool `farm` online"
+            offline = wait_for(lambda: [each for each in worker() if each.needs_user], "the worker stayed online")
+        finally:
+            client.delete_work_pool("farm")
+    assert "0 workers of the work pool `farm` online (last heartbeat 2" in text_of(offline)
+
+
+def test_an_adb_server_that_does_not_run_is_started_by_a_sweep(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADBUTILS_ADB_PATH", "/opt/platform-tools/adb")
+    port = free_port()
+    phone = DeviceSpec(name="phone", transport="adb", serial="ABC", adb_server_port=port)
+    text = text_of(connections.adb(workspace, [HERE, phone]))
+    assert text == f"ok: no adb server on port {port}; a sweep starts /opt/platform-tools/adb"
+
+
+def test_another_program_on_the_port_of_the_adb_server_is_found(workspace: Workspace) -> None:
+    closing = type("Closing", (Quiet,), {"handle": lambda _: None})
+    with serving(closing) as port:
+        phone = DeviceSpec(name="phone", transport="adb", serial="ABC", adb_server_port=port)
+        text = text_of(connections.adb(workspace, [phone]))
+    assert text.startswith(f"fix: what listens on port {port} does not answer as an adb server (")
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize(("transport", "where"), [("adb", ""), (ADB_OVER_SSH, " of 127.0.0.1")])
+def test_a_connected_phone_is_counted_where_it_is_connected(
+    workspace: Workspace, make_spec: Callable[..., DeviceSpec], transport: str, where: str
+) -> None:
+    spec = make_spec(transport)
+    with open_device(spec) as device:
+        probe(device)
+    text = text_of(connections.adb(workspace, [spec]))
+    assert text == f"ok: 1 of 1 phones connected to the adb server on port {spec.adb_server_port}{where}"
+    # and an SSH host that phones are connected to is counted as well, and gets an adb server when a sweep needs it
+    hosts = [line.text for line in connections.ssh(workspace, [spec])]
+    assert hosts == (["ok: 1 of 1 SSH hosts with a known host key and a private key"] if where else [])
+    if where:
+        port = free_port()
+        text = text_of(connections.adb(workspace, [make_spec(transport, adb_server_port=port)]))
+        assert text == f"ok: no adb server on port {port} of 127.0.0.1; a sweep starts it there"
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize(("silent", "state"), [(False, "unauthorized"), (True, "offline")])
+def test_a_phone_that_waits_for_a_confirmation_is_named(
+    workspace: Workspace, adb_port: int, silent: bool, state: str
+) -> None:
+    from adbutils import AdbClient, AdbTimeout
+
+    with UnusablePhone(silent=silent) as phone:
+        # given a phone that the adb server lists but cannot use
+        client = AdbClient(port=adb_port)
+        with contextlib.suppress(AdbTimeout):  # it would wait for the silent one
+            client.connect(phone.serial, timeout=0.5)
+        wait_for(lambda: (phone.serial, state) in [(each.serial, each.state) for each in client.list()], state)
+        # when its set-up is checked, then it is named with what to do on it
+        spec = DeviceSpec(name="new", transport="adb", address=phone.serial, adb_server_port=adb_port)
+        text = text_of(connections.adb(workspace, [spec]))
+        client.disconnect(phone.serial)
+    assert text.startswith(f"fix: new: {state} at the adb server on port {adb_port}; unlock it and confirm the request")
+
+
+@pytest.fixture
+def host(ssh_client: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeviceSpec:
+    """An SSH host that does not run, with a known host key and a private key."""
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    key = paramiko.ECDSAKey.generate()
+    key.write_private_key_file(str(tmp_path / "key"))
+    (tmp_path / "known").write_text(f"[127.0.0.1]:2 {key.get_name()} {key.get_base64()}\n")
+    (tmp_path / "config").write_text(f"IdentityFile {tmp_path / 'key'}\n")
+    spec = DeviceSpec(name="mac", transport="ssh", address="127.0.0.1", port=2, user="farm")
+    return spec.model_copy(update={"known_hosts": tmp_path / "known", "ssh_config": tmp_path / "config"})
+
+
+def test_an_unknown_host_key_is_named_with_a_command_that_shows_it_first(
+    workspace: Workspace, host: DeviceSpec, tmp_path: Path
+) -> None:
+    # given a host whose jump host is not known
+    behind = host.model_copy(update={"proxy_jump": "gate@127.0.0.1:3"})
+    assert text_of(connections.ssh(workspace, [behind])).startswith("fix: mac: the host key of 127.0.0.1:3 is not in ")
+    # and one that itself is not known, with two phones, which are named once
+    (tmp_path / "known").write_text("")
+    unknown = f"the host key of 127.0.0.1:2 is not in {tmp_path}/known; run "
+    command = f"`ssh -o UserKnownHostsFile={tmp_path}/known -p 2 farm@127.0.0.1 true` and accept the key if "
+    assert text_of(connections.ssh(workspace, [host])).startswith(f"fix: mac: {unknown}{command}")
+    phones = [at(host, "one"), at(host, "two")]
+    assert connections.adb(workspace, phones) == []
+    assert text_of(connections.ssh(workspace, phones)).startswith("fix: one: the host key of 127.0.0.1:2 is not in ")
+    assert (tmp_path / "known").read_text() == ""
+
+
+def test_a_host_without_a_private_key_is_named_beside_the_right_ones(
+    workspace: Workspace, host: DeviceSpec, tmp_path: Path
+) -> None:
+    (tmp_path / "other").write_text(f"IdentityFile {tmp_path}/none\n")
+    without = host.model_copy(update={"name": "keyless", "ssh_config": tmp_path / "other"})
+    wrong, right = connections.ssh(workspace, [host, without])
+    assert wrong.text.startswith("fix: keyless: no private key for farm@127.0.0.1:2 in a file or an SSH agent; ")
+    assert right.text == "ok: 1 of 2 SSH hosts with a known host key and a private key"
+
+
+def at(host: DeviceSpec, name: str) -> DeviceSpec:
+    """A phone of an SSH host."""
+    return DeviceSpec(name=name, transport="adb", serial=name, via=ssh_address(host))
+
+
+def test_a_host_that_is_off_is_one_line_with_all_of_its_phones(workspace: Workspace, host: DeviceSpec) -> None:
+    text = text_of(connections.adb(workspace, [at(host, "one"), at(host, "two")]))
+    assert text.startswith("fix: one, two: host 127.0.0.1: cannot reach farm@127.0.0.1:2 (")
