@@ -4,12 +4,10 @@ import contextlib
 import random
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tasks.load import load
 from tests.fixtures.paths import ROOT
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker
 
@@ -95,16 +93,4 @@ def test_two_processes_that_load_the_same_bundles_load_them_once(maker: BundleMa
     for process in both:
         process.communicate()
         assert process.returncode == 0
-    assert check_that_everything_agrees(maker) == SESSIONS
-
-
-@pytest.mark.thorough
-def test_two_threads_that_load_the_same_bundles_load_them_once(
-    maker: BundleMaker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(load, "_BATCH_SESSIONS", 5)
-    with ThreadPoolExecutor(2) as pool:
-        results = list(pool.map(lambda _: maker.load(), range(2)))
-    assert sum(result.loaded for result in results) == SESSIONS
-    assert [result.refused for result in results] == [[], []]
     assert check_that_everything_agrees(maker) == SESSIONS

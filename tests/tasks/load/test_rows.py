@@ -8,11 +8,8 @@ from typing import Any
 
 import pytest
 
-from tasks.etdump.reader import read_etdump
-from tasks.etdump.tree import build_runs
 from tasks.load import parse as parsing
 from tasks.rows.kernels import kernel_names
-from tasks.rows.record_rows import with_hash
 from tasks.rows.rows import Rows, bundle_rows, loose_rows, read_session_id
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.warehouse import BundleMaker, profile_of
@@ -55,43 +52,30 @@ def test_what_changes_a_session_is_in_its_row(maker: BundleMaker) -> None:
     assert rows.events == 3
 
 
-@pytest.mark.parametrize(
-    ("changes", "has_runs", "has_series"),
-    [
+def test_only_what_was_measured_for_its_time_belongs_to_a_series(maker: BundleMaker) -> None:
+    cases: list[tuple[dict[str, Any], bool, bool]] = [
         ({}, True, True),
         ({"status": "failed"}, False, True),
         ({"mode": "numerics"}, False, False),
         ({"mode": "profile", "files": profile_of(memcpy=1)}, True, False),
         ({"sweep__on_demand": True}, True, False),
-    ],
-)
-def test_only_what_was_measured_for_its_time_belongs_to_a_series(
-    maker: BundleMaker, changes: dict[str, Any], has_runs: bool, has_series: bool
-) -> None:
-    rows = bundle_rows(maker.session([5], **changes))
-    assert (rows.runs is not None, rows.series is not None) == (has_runs, has_series)
-    assert (rows.session["etdump_sha256"] is not None) == has_runs
-    assert rows.events == (2 if has_runs else 0)
-    assert not rows.is_loose
+    ]
+    for changes, has_runs, has_series in cases:
+        rows = bundle_rows(maker.session([5], **changes))
+        assert (rows.runs is not None, rows.series is not None) == (has_runs, has_series)
+        assert (rows.session["etdump_sha256"] is not None) == has_runs
+        assert rows.events == (2 if has_runs else 0)
 
 
 SERIES: list[dict[str, Any]] = [
-    {},
-    {"model__name": "another"},
-    {"model__seed": 1},
-    {"model__precision": "fp16"},
-    {"threads": 4},
-    {"variant": "sme2_on"},
-    {"device__facts": {"model": "board", "build": "b2"}},
+    {}, {"model__name": "another"}, {"model__seed": 1}, {"model__precision": "fp16"}, {"threads": 4},
+    {"variant": "sme2_on"}, {"device__facts": {"model": "board", "build": "b2"}}, {"device__emulated": True},
     {"device__facts": {"model": "phone", "build": "b1"}},
-    {"device__emulated": True},
-]
+]  # fmt: skip
 SAME_SERIES: list[dict[str, Any]] = [
-    {"device__name": "twin"},
-    {"model__pte_sha256": "p2"},
-    {"runner__runner_sha256": "r2"},
+    {"device__name": "twin"}, {"model__pte_sha256": "p2"}, {"runner__runner_sha256": "r2"},
     {"device__facts": {"model": "board", "os_version": "b1"}},
-]
+]  # fmt: skip
 
 
 def test_a_series_has_one_model_configuration_and_kind_of_device(maker: BundleMaker) -> None:
@@ -102,14 +86,6 @@ def test_a_series_has_one_model_configuration_and_kind_of_device(maker: BundleMa
 
     assert len({series(changes) for changes in SERIES}) == len(SERIES)
     assert {series(changes) for changes in SAME_SERIES} == {series({})}
-
-
-def test_equal_rows_have_one_hash_and_what_is_hashed_beside_them_counts() -> None:
-    hashes = [with_hash({"a": 1, "b": 2}), with_hash({"b": 2, "a": 1}), with_hash({"a": 2, "b": 1})]
-    hashes.append(with_hash({"a": 1, "b": 2}, extra="more"))
-    contents = [row["content_sha256"] for row in hashes]
-    assert contents[0] == contents[1]
-    assert len(set(contents)) == 3
 
 
 def kernels(rows: Rows) -> list[tuple[Any, ...]]:
@@ -142,22 +118,18 @@ def test_kernels_come_from_the_evidence_of_their_mode(maker: BundleMaker) -> Non
     assert kernels(bundle_rows(maker.session([5], mode="trace", files=logs))) == [("selected", GEMM, None, 3)]
 
 
-@pytest.mark.parametrize(
-    ("mode", "name", "content", "names"),
-    [
+def test_a_session_is_checked_by_the_kernels_of_its_mode(tmp_path: Path) -> None:
+    line = f"11-20 03:12:55.1 1 1 I XNNPACK : Using gemm microkernel '{GEMM}'".encode()
+    for mode, name, content, names in (
         ("profile", "kernel_profile.json", profile_of(**{GEMM: 3}, unresolved=1)["kernel_profile.json"], [GEMM]),
         ("profile", "kernel_profile.json", b"{", []),
         ("selected", "selected_kernels.json", json.dumps({"selected": [GEMM], "unnamed": 1}).encode(), [GEMM]),
         ("selected", "selected_kernels.json", b"{", []),
-        ("trace", "logcat.txt", f"11-20 03:12:55.1 1 1 I XNNPACK : Using gemm microkernel '{GEMM}'".encode(), [GEMM]),
-        ("timing", "stderr.txt", f"Note (XNNPACK): Using gemm microkernel '{GEMM}'".encode(), []),
-    ],
-)
-def test_a_session_is_checked_by_the_kernels_of_its_mode(
-    tmp_path: Path, mode: str, name: str, content: bytes, names: list[str]
-) -> None:
-    (tmp_path / name).write_bytes(content)
-    assert kernel_names(tmp_path, mode) == names
+        ("trace", "logcat.txt", line, [GEMM]),
+        ("timing", "logcat.txt", line, []),
+    ):
+        (tmp_path / name).write_bytes(content)
+        assert kernel_names(tmp_path, mode) == names
 
 
 def test_a_loose_etdump_has_one_warm_up_and_an_id_of_its_content(tmp_path: Path) -> None:
@@ -174,21 +146,14 @@ def test_a_loose_etdump_has_one_warm_up_and_an_id_of_its_content(tmp_path: Path)
 def test_the_only_execution_of_a_loose_etdump_is_measured(maker: BundleMaker, tmp_path: Path) -> None:
     path = tmp_path / "a.etdump"
     path.write_bytes(build_etdump([Run([Profile(METHOD, 0, 9)])]))
-    assert maker.load(path).loaded == 1
-    assert maker.ask("SELECT is_warmup FROM run_latency") == [(False,)]
-    assert maker.ask("SELECT runs FROM session_latency") == [(1,)]
+    maker.load(path)
+    assert maker.ask("SELECT runs, warmup_runs FROM session_latency") == [(1, 0)]
 
 
 def test_the_id_of_a_damaged_bundle_is_in_the_name_of_its_folder(tmp_path: Path) -> None:
     for name, session_id in (("0" * 16, "0" * 16), ("a" * 16 + "-2", "a" * 16), ("b" * 17, None), ("notes", None)):
         (tmp_path / name).mkdir()
         assert read_session_id(tmp_path / name) == session_id
-
-
-def test_runs_that_were_read_before_are_not_read_again(maker: BundleMaker) -> None:
-    folder = maker.session([5])
-    runs = build_runs(read_etdump(folder / "model.etdump"))
-    assert bundle_rows(folder, runs).runs is runs
 
 
 def test_processes_are_started_for_large_bundles_only(maker: BundleMaker, monkeypatch: pytest.MonkeyPatch) -> None:
