@@ -10,49 +10,11 @@ import duckdb
 import pytest
 
 from sql import schema
-from sql.comments import column_comments, read_definitions
+from sql.comments import read_definitions
 from sql.dictionary import data_dictionary
 from sql.schema import bring_up_to_date, seed_rows
 from tasks.bundle.cell import Mode, Status, Variant
 from tests.fixtures.paths import ROOT
-
-TABLES = """
--- A table.
-CREATE TABLE session (
-    -- Number of the session.
-    session_key INTEGER PRIMARY KEY,
-    -- The device's name,
-    -- as listed.
-    device VARCHAR
-);
-
--- Another one.
-CREATE TABLE run (
-    session_key INTEGER,
-    -- Nanoseconds.
-    execute_ns BIGINT
-);
-"""
-VIEW = """-- Reads: run, session
--- Runs; one per row.
-CREATE OR REPLACE VIEW run_latency AS
-WITH
-named AS (
-    SELECT session_key, device FROM session
-)
-SELECT
-    session_key,
-    -- Name of its own.
-    named.device,
-    -- Milliseconds.
-    CASE
-        -- no comment of a column
-        WHEN execute_ns > 0 THEN round(execute_ns / 1e6, 3)
-    END AS execute_ms,
-    execute_ns + 1 AS execute_ns
-FROM run
-JOIN named USING (session_key);
-"""
 
 
 @pytest.fixture(scope="module")
@@ -67,26 +29,6 @@ def comments_of(warehouse: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], s
         "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal AND database_name != 'temp'"
     ).fetchall()
     return {(owner, column): comment or "" for owner, column, comment in rows}
-
-
-def test_a_column_has_the_comment_above_it_or_that_of_where_it_is_taken_from() -> None:
-    definitions = [*read_definitions(TABLES), *read_definitions(VIEW)]
-    columns = {
-        "session": ["session_key", "device"],
-        "run": ["session_key", "execute_ns"],
-        "run_latency": ["session_key", "device", "execute_ms", "execute_ns"],
-    }
-    assert [each.comment for each in definitions] == ["A table.", "Another one.", "Runs; one per row."]
-    assert column_comments(definitions, columns) == {
-        ("session", "session_key"): "Number of the session.",
-        ("session", "device"): "The device's name, as listed.",
-        ("run", "session_key"): "Number of the session.",
-        ("run", "execute_ns"): "Nanoseconds.",
-        ("run_latency", "session_key"): "Number of the session.",
-        ("run_latency", "device"): "Name of its own.",
-        ("run_latency", "execute_ms"): "Milliseconds.",
-        # and a computed value is not what it is computed from
-    }
 
 
 def test_every_table_and_macro_and_every_public_view_and_column_has_a_comment(

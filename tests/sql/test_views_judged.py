@@ -29,11 +29,9 @@ def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
     made = BundleMaker(tmp_path_factory.mktemp("judged"))
     with writing(made.warehouse) as connection:
         for series in ("one", "two"):
-            connection.execute(
-                "INSERT INTO series (series_id, model, backend, precision, variant, device_model)"
-                " VALUES ($1, $1, 'xnnpack', 'fp32', 'sme2_on', 'board')",
-                [series],
-            )
+            columns = "series_id, model, backend, precision, variant, device_model"
+            values = "$1, $1, 'xnnpack', 'fp32', 'sme2_on', 'board'"
+            connection.execute(f"INSERT INTO series ({columns}) VALUES ({values})", [series])
         for series_id, device, metric, day, verdict, value, floor, since in JUDGED:
             connection.execute(
                 """

@@ -183,45 +183,17 @@ def test_runs_share_their_nodes_and_their_events_start_after_them(maker: BundleM
     assert maker.ask("SELECT min(start_ns) >= 1_000_000 FROM run") == [(True,)]
 
 
-def test_the_nights_of_a_series_are_updated_with_each_cell_apart(maker: BundleMaker) -> None:
-    ms = 1_000_000
-    upgrade = {"model__pte_sha256": "p2", "runner__versions": {"executorch": "1.6.0"}}
-    next_night: dict[str, Any] = {"sweep__sweep_id": "smoke-2026-11-21", "sweep__night": "2026-11-21", **upgrade}
-    maker.session([10 * ms])
-    maker.load()
-    maker.session([12 * ms], device__name="its-twin")
-    maker.session([17 * ms])
-    maker.session([1 * ms], status="invalid")
-    maker.session([20 * ms], **next_night)
-    maker.session([70 * ms], **next_night, threads=4)
-    maker.session([80 * ms], **next_night, device__facts={"model": "board", "build": "b2"})
-    maker.load()
-    columns = "night::VARCHAR, threads, os_build, device, sessions, median_ms, mad_ms, executorch_version, pte_sha256"
-    assert maker.ask(f"SELECT {columns} FROM series_latency ORDER BY 1, 2, 3, 4") == [
-        ("2026-11-20", 1, "b1", "host", 2, 13.5, 3.5, "1.5.1", "p1"),
-        ("2026-11-20", 1, "b1", "its-twin", 1, 12.0, 0.0, "1.5.1", "p1"),
-        ("2026-11-21", 1, "b1", "host", 1, 20.0, 0.0, "1.6.0", "p2"),
-        ("2026-11-21", 1, "b2", "host", 1, 80.0, 0.0, "1.6.0", "p2"),
-        ("2026-11-21", 4, "b1", "host", 1, 70.0, 0.0, "1.6.0", "p2"),
-    ]
-    of_the_step = "threads = 1 AND os_build = 'b1'"
-    assert maker.ask(f"SELECT count(DISTINCT series_id) FROM series_latency WHERE {of_the_step}") == [(1,)]
-
-
 def test_bundles_as_the_first_version_writes_them_load(maker: BundleMaker) -> None:
     # given bundles that are kept as they were written: a measured one, both sides of a comparison, a failed one
     kept = ROOT / "tests/fixtures/bundles"
     # when they are loaded, then what they state is in the views
     assert (maker.load(kept).loaded, maker.load(kept).already) == (4, 4)
     columns = "load_ms, threads_used, runs, time_ms, accuracy"
-    assert maker.ask(f"SELECT {columns} FROM session_latency WHERE runs = 3") == [
-        (0.005, 1, 3, pytest.approx(10.0), "inaccurate")
+    sessions = "session_latency JOIN session_overview USING (session_id) WHERE runs = 3"
+    former = "model_peak_memory_bytes, peak_memory_bytes, sme_reported, sme2_reported"
+    assert maker.ask(f"SELECT {columns}, {former} FROM {sessions}") == [
+        (0.005, 1, 3, pytest.approx(10.0), "inaccurate", 8192, 16_384, False, False)
     ]
-    # and so is what stands there under a former name
-    columns = "repetition, model_peak_memory_bytes, peak_memory_bytes, sme_reported, sme2_reported"
-    assert maker.ask(
-        f"SELECT {columns} FROM session_latency JOIN session_overview USING (session_id, repetition) WHERE runs = 3"
-    ) == [(0, 8192, 16_384, False, False)]
     assert maker.ask("SELECT output, reference, min_top1, first_difference, margin FROM session_accuracy") == [
         (0, "eager", None, None, None),
         (0, "fp32", 0.99, None, None),

@@ -1,30 +1,15 @@
 """The rows of one session before they get ids: every figure from its place in the bundle; without a warehouse."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-import pytest
-
-from tasks.load import parse as parsing
 from tasks.rows.kernels import kernel_names
 from tasks.rows.rows import Rows, bundle_rows, loose_rows, read_session_id
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.warehouse import BundleMaker, profile_of
 
 GEMM = "xnn_f32_gemm_minmax_ukernel_6x8__neonfma"
-
-
-def test_the_cost_of_tracing_is_that_of_measured_executions_and_known_only_with_both_clocks(
-    maker: BundleMaker,
-) -> None:
-    both: dict[str, Any] = {"execution_ns": [900, 5, 7, 6], "untraced_execution_ns": [800, 1, 3, 9]}
-    cases = [both, {"execution_ns": [900, 5, 7, 6]}, {"untraced_execution_ns": [800, 5]}, {}, None]
-    sessions = [bundle_rows(maker.session([5, 7, 6], stats=stats)).session for stats in cases]
-    times_ns = [(row["traced_ns"], row["untraced_ns"]) for row in sessions]
-    assert times_ns == [(median([5, 7, 6]), median([1, 3, 9]))] + [(None, None)] * 4
 
 
 def test_what_changes_a_session_is_in_its_row(maker: BundleMaker) -> None:
@@ -106,12 +91,9 @@ def test_kernels_come_from_the_evidence_of_their_mode(maker: BundleMaker) -> Non
     files = {"kernel_profile.json": json.dumps(older).encode()}
     assert kernels(bundle_rows(maker.session([5], mode="profile", files=files)))[1:] == [("executed", None, None, 4)]
     # and a list of selected kernels counts each once
-    for unnamed in (0, 2):
-        listed = {"selected_kernels.json": json.dumps({"selected": [GEMM], "unnamed": unnamed}).encode()}
-        selected = kernels(bundle_rows(maker.session([5], mode="selected", files=listed)))
-        assert [row[:2] + row[3:] for row in selected] == [("selected", GEMM, 1), ("selected", None, 2)][
-            : 1 + bool(unnamed)
-        ]
+    listed = {"selected_kernels.json": json.dumps({"selected": [GEMM], "unnamed": 2}).encode()}
+    selected = kernels(bundle_rows(maker.session([5], mode="selected", files=listed)))
+    assert [row[:2] + row[3:] for row in selected] == [("selected", GEMM, 1), ("selected", None, 2)]
     # and the lines of all logs are added up
     line = f"Note (XNNPACK): Using gemm microkernel '{GEMM}'. (a, b.c:1)\n".encode()
     logs = {"stderr.txt": 2 * line, "stdout.txt": line, "other.txt": line}
@@ -154,24 +136,3 @@ def test_the_id_of_a_damaged_bundle_is_in_the_name_of_its_folder(tmp_path: Path)
     for name, session_id in (("0" * 16, "0" * 16), ("a" * 16 + "-2", "a" * 16), ("b" * 17, None), ("notes", None)):
         (tmp_path / name).mkdir()
         assert read_session_id(tmp_path / name) == session_id
-
-
-def test_processes_are_started_for_large_bundles_only(maker: BundleMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    folders = [maker.session([5]) for _ in range(3)]
-    size_bytes = (folders[0] / "model.etdump").stat().st_size
-    began: list[int] = []
-
-    def note(_paths: list[Path], count: int) -> Iterator[tuple[Path, Rows | str]]:
-        began.append(count)
-        return iter(())
-
-    monkeypatch.setattr(parsing, "_parse_in_processes", note)
-    for worth_bytes, cores in ((3 * size_bytes + 1, 2), (3 * size_bytes, 1), (3 * size_bytes, 2), (3 * size_bytes, 64)):
-        monkeypatch.setattr(parsing, "_LARGE_BYTES", worth_bytes)
-        monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
-        parsed = list(parsing.parse([*folders, maker.bundles / "gone"]))
-        assert [path for path, _ in parsed[:3]] == folders
-    # then two or more processes read, and not one for each of many cores
-    assert began[0] == 2
-    assert len(began) == 2
-    assert 2 < began[1] < 64

@@ -1,7 +1,6 @@
 """Snapshots of the warehouse: readers see what was published, and nothing that a publisher left half-done."""
 
 import errno
-import hashlib
 import os
 import subprocess
 import sys
@@ -193,21 +192,3 @@ def test_a_big_snapshot_is_hashed_only_if_its_time_differs(
     with pytest.raises(WarehouseError, match="was changed after it was published"):
         newest_snapshot(snapshot.parent)
     assert not hashes
-
-
-def test_a_snapshot_that_shares_blocks_is_checked_by_the_hash_of_its_content(
-    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Given a file system that shares blocks: here the kernel's part of it is a copy of the bytes
-    def share(target: int, request: int, source: int) -> None:
-        assert request == tasks.load.snapshot._FICLONE
-        os.pwrite(target, os.pread(source, os.fstat(source).st_size, 0), 0)
-
-    monkeypatch.setattr("tasks.load.snapshot.fcntl.ioctl", share)
-    add_sweep(warehouse, "first")
-    snapshot = publish_snapshot(warehouse, tmp_path / "snapshots")
-    # Then the bytes are the warehouse's, once, and the hash is theirs
-    assert snapshot.read_bytes() == warehouse.read_bytes()
-    assert newest_snapshot(tmp_path / "snapshots") == snapshot
-    sha256 = hashlib.sha256(warehouse.read_bytes()).hexdigest()
-    assert f"sha256 {sha256}" in (tmp_path / "snapshots" / "current").read_text()
