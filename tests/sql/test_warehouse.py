@@ -121,8 +121,7 @@ def test_a_damaged_block_is_an_answer_or_a_sentence(tmp_path: Path) -> None:
     # then each error names the damage and the command, and there were some
     assert refused
     for sentence in refused:
-        assert "the warehouse is damaged (" in sentence
-        assert sentence.endswith("`etfarm warehouse rebuild` keeps it aside and builds it again from the bundles")
+        assert re.search(r"the warehouse is damaged \(.*`etfarm warehouse rebuild`", sentence)
         assert "\n" not in sentence
 
 
@@ -137,29 +136,26 @@ def test_a_warehouse_of_another_version_or_a_newer_farm_is_refused(warehouse: Pa
     assert_refused(warehouse, f"{cause}; `etfarm warehouse rebuild` builds it again from the bundles")
 
 
-def test_an_older_warehouse_is_brought_up_to_date_and_keeps_its_rows(
+def test_an_older_warehouse_is_brought_up_to_date_and_keeps_its_rows_and_one_that_cannot_be_stays(
     warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_sweep(warehouse, "old")
+    bad = schema.SqlFile("9999_bad", "CREATE TABLE half (x INTEGER); SELECT nonsense FROM nowhere", "sha")
     newer = schema.SqlFile("9999_more", "ALTER TABLE sweep ADD COLUMN mood VARCHAR DEFAULT 'fine'", "sha")
-    migrations = (*schema.migrations(), newer)
-    monkeypatch.setattr(schema, "migrations", lambda: migrations)
+    before = schema.migrations()
+    # given a migration that fails, then nothing is changed
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "migrations", lambda: (*before, bad))
+        with pytest.raises(WarehouseError):
+            add_sweep(warehouse, "a")
+    assert query(warehouse, "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'half'")[1] == [(0,)]
+    # given another one, then each writer finds its column
+    monkeypatch.setattr(schema, "migrations", lambda: (*before, newer))
     for number in range(2):
         with writing(warehouse) as connection:
             connection.execute("INSERT INTO sweep VALUES (?, 'smoke', NULL, 'better')", [f"new {number}"])
     rows = [("new 0", "better"), ("new 1", "better"), ("old", "fine")]
     assert query(warehouse, "SELECT sweep_id, mood FROM sweep ORDER BY 1")[1] == rows
-
-
-def test_a_migration_that_fails_changes_nothing(warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bad = schema.SqlFile("9999_bad", "CREATE TABLE half (x INTEGER); SELECT nonsense FROM nowhere", "sha")
-    migrations = (*schema.migrations(), bad)
-    with monkeypatch.context() as patched:
-        patched.setattr(schema, "migrations", lambda: migrations)
-        with pytest.raises(WarehouseError):
-            add_sweep(warehouse, "a")
-    assert query(warehouse, "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'half'")[1] == [(0,)]
-    assert sweeps(warehouse) == []
 
 
 def test_views_and_categories_are_renewed_when_the_farm_has_others(warehouse: Path) -> None:

@@ -149,7 +149,7 @@ def test_an_answer_that_is_none_is_one_sentence(
     form: Literal["rows", "arrow"] = "arrow" if kind == "a" else "rows"
     with Cage(warehouse) as cage:
         cage.close()
-        child = ["sh", "-c", 'cat "$0" -', sent]
+        child = ["sh", "-c", 'cat "$0" -', str(sent)]
         cage._process = subprocess.Popen(child, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
         def read() -> None:
