@@ -73,10 +73,7 @@ def test_the_inventories_that_come_with_the_farm_are_right(file: Path) -> None:
         ("name: a, transport: ssh, address: x, via: y", "`: `via` is for adb devices, but `a` is ssh; remove"),
         ("name: a, transport: adb, serial: x, via: lab@", ".via.address`: string should have at least 1"),
         ("name: a, transport: adb, serial: x, via: lab@y:0", ".via.port`: input should be greater than"),
-        (
-            "name: a, transport: adb, serial: x, via: {adress: y}",
-            ".via.adress`: unknown key; the keys are address, ",
-        ),
+        ("name: a, transport: adb, serial: x, via: {adress: y}", ".via.adress`: unknown key; the keys are address, "),
         ("name: a, transport: local, root: tmp", ".root`: the root must be an absolute folder below /,"),
         ("name: a, transport: local, root: /", ".root`: the root must be an absolute folder below /,"),
         ("name: a, transport: local, cpu_affinity: [-1]", ".cpu_affinity.0`: input should be greater"),
@@ -161,10 +158,7 @@ def test_devices_of_a_lab_are_reached_by_the_machine_that_is_this_lab(
 
 @pytest.mark.parametrize(
     ("labs", "cause"),
-    [
-        ("[lab-b]", "lab `lab-b` has no devices; set `site"),
-        ("[a/b]", "a lab's name consists of letters, digits,"),
-    ],
+    [("[lab-b]", "lab `lab-b` has no devices; set `site"), ("[a/b]", "a lab's name consists of letters, digits,")],
 )
 def test_a_lab_needs_a_plain_name_and_devices(tmp_path: Path, labs: str, cause: str) -> None:
     assert cause in complaint(tmp_path, f"labs: {labs}{FULL}")

@@ -16,10 +16,7 @@ from tests.lab.packages import Packages, default_cache
 from tests.lab.phone import Phone
 from tests.lab.ssh_access import SshAccess
 
-PHONES = (
-    Phone("lab-phone-x86", 1, 5555, abi="x86_64"),
-    Phone("lab-phone-sme2", 2, 5556, abi="arm64-v8a"),
-)
+PHONES = (Phone("lab-phone-x86", 1, 5555, abi="x86_64"), Phone("lab-phone-sme2", 2, 5556, abi="arm64-v8a"))
 MACS = (
     Mac("lab-mac-1", 3, 22, model="MacBookPro18,3", soc="Apple M1 Pro"),
     Mac("lab-mac-2", 4, 22, model="Mac14,3", soc="Apple M2"),
