@@ -65,8 +65,8 @@ def _read_rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[_Row]:
 def _add_coverage(connection: duckdb.DuckDBPyConnection, rows: list[_Row]) -> None:
     """Add the SME coverage of the cells that could use SME; planning its query takes as long as all others."""
     cells = [row["cell"] for row in rows if row["variant"] != "sme2_off"]
-    found = connection.execute(_QUERIES["coverage_to_judge"], {"cells": cells}).fetchall() if cells else []
-    coverage = dict(found)
+    covered = connection.execute(_QUERIES["coverage_to_judge"], {"cells": cells}).fetchall() if cells else []
+    coverage = dict(covered)
     for row in rows:
         row["SME coverage"] = [coverage[row["cell"]]] if row["cell"] in coverage else None
 
