@@ -1,5 +1,6 @@
 """Forgotten sessions leave every table and figure, stay forgotten, and their slots are measured again."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -139,13 +140,9 @@ def test_what_cannot_be_forgotten_is_named(
     assert not (loaded / "bundles" / "forgotten").exists()
 
 
-def test_a_loose_etdump_and_a_damaged_bundle_can_be_forgotten(data: DataFolder, etfarm: Etfarm, tmp_path: Path) -> None:
-    folder = data.session([100])
-    loose = tmp_path / "loose.etdump"
-    loose.write_bytes((folder / "model.etdump").read_bytes())
-    (folder / "session.json").write_text("{", encoding="utf-8")
+def test_a_loose_etdump_can_be_forgotten(data: DataFolder, etfarm: Etfarm, tmp_path: Path) -> None:
+    loose = Path(shutil.copy(data.session([100]) / "model.etdump", tmp_path / "loose.etdump"))
     etfarm("warehouse", "load", loose)
-    for session_id, removed in ((*data.session_ids(), 1), (folder.name, 0)):
-        assert f"1 forgotten; {removed} removed" in etfarm("decisions", "forget", session_id, "--reason", "x")[1]
+    assert "1 forgotten; 1 removed" in etfarm("decisions", "forget", *data.session_ids(), "--reason", "x")[1]
     # then the ETDump is left out by its content
     assert "0 loaded, 0 already in the warehouse, 0 refused, 1 forgotten" in etfarm("warehouse", "load", loose)[1]
