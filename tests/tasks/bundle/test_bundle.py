@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -29,23 +28,20 @@ def published(tmp_path: Path) -> Path:
 
 
 @pytest.mark.fault
-def test_a_changed_or_missing_file_is_refused_in_one_sentence(published: Path) -> None:
+def test_a_damaged_bundle_is_refused_in_one_sentence(published: Path) -> None:
+    def refusal() -> str:
+        with pytest.raises(BundleError) as refused:
+            read_bundle(published)
+        return str(refused.value)
+
     (published / "stdout.txt").write_text("hallo", encoding="utf-8")
-    with pytest.raises(BundleError, match=r"stdout\.txt: the file does not match its hash"):
-        read_bundle(published)
+    assert "stdout.txt: the file does not match its hash" in refusal()
     (published / "stdout.txt").unlink()
-    with pytest.raises(BundleError, match=r"stdout\.txt: the file is missing"):
-        read_bundle(published)
-
-
-def test_an_edited_record_is_refused_with_its_key(published: Path) -> None:
+    assert "stdout.txt: the file is missing" in refusal()
     edit(published, status="fine")
-    with pytest.raises(BundleError, match=r"session\.json: does not match its schema \(`status`: Input should be"):
-        read_bundle(published)
-    shutil.rmtree(published)
-    published.mkdir()
-    with pytest.raises(BundleError, match=r"damaged bundle: session\.json is missing"):
-        read_bundle(published)
+    assert "session.json: does not match its schema (`status`: Input should be" in refusal()
+    (published / "session.json").unlink()
+    assert "damaged bundle: session.json is missing" in refusal()
 
 
 def test_a_folder_that_lost_its_session_is_found_as_a_bundle_and_loose_etdumps_as_themselves(tmp_path: Path) -> None:
@@ -65,10 +61,12 @@ def test_a_folder_that_lost_its_session_is_found_as_a_bundle_and_loose_etdumps_a
     assert list(find_results(named)) == [named]
 
 
-def test_a_folder_whose_making_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_a_folder_is_made_under_a_name_of_its_process_and_machine_and_leaves_nothing_when_that_fails(
+    tmp_path: Path,
+) -> None:
     def break_off() -> None:
         with publish_folder(tmp_path / "final") as aside:
-            (aside / "half").write_text("half", encoding="utf-8")
+            assert re.fullmatch(rf"\.part-{os.getpid()}-[0-9a-f]{{8}}@{re.escape(socket.gethostname())}", aside.name)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -114,11 +112,6 @@ def test_leftovers_are_found_in_the_var_folder_and_in_a_folder_of_bundles_that_i
     found = leftovers_below(tmp_path / "var", store.folders_with_unfinished)
     result = [path for path in found if tmp_path in path.parents]
     assert sorted(result) == sorted([*data_dir, *of_store])
-
-
-def test_the_names_of_unfinished_folders_contain_the_process_and_the_machine(tmp_path: Path) -> None:
-    with publish_folder(tmp_path / "final") as aside:
-        assert re.fullmatch(rf"\.part-{os.getpid()}-[0-9a-f]{{8}}@{re.escape(socket.gethostname())}", aside.name)
 
 
 def test_a_scratch_folder_goes_with_its_block_and_with_its_process() -> None:

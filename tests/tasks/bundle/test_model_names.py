@@ -1,35 +1,25 @@
 """How pages name models."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.bundle.model_names import find_model, short_names
 
 
-def test_a_model_of_a_file_shows_as_the_file_alone() -> None:
-    models = [
-        "./voice.py:make",
-        "a/b/face.py:make@decode1",
-        "mobilenet_v2",
-        "team.models:tiny",
-        "./enc.pte",
-        "./model.py:ear",
-    ]
-    assert list(map(short_names(models).__getitem__, models)) == [
-        "voice", "face@decode1", "mobilenet_v2", "team.models:tiny", "enc", "model:ear",
-    ]  # fmt: skip
-
-
-def test_names_that_would_be_equal_contain_what_differs() -> None:
-    assert short_names(["x/net.py:small", "x/net.py:large"]) == {
-        "x/net.py:small": "net:small",
-        "x/net.py:large": "net:large",
-    }
-    assert short_names(["a/net.py:make", "b/net.py:make"]) == {
-        "a/net.py:make": "a/net.py:make",
-        "b/net.py:make": "b/net.py:make",
-    }
-    assert short_names(["./net.py:make", "net"]) == {"./net.py:make": "net:make", "net": "net"}
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"./voice.py:make": "voice", "a/b/face.py:make@decode1": "face@decode1", "mobilenet_v2": "mobilenet_v2"},
+        {"team.models:tiny": "team.models:tiny", "./enc.pte": "enc", "./model.py:ear": "model:ear"},
+        # names that would be equal contain what differs
+        {"x/net.py:small": "net:small", "x/net.py:large": "net:large"},
+        {"a/net.py:make": "a/net.py:make", "b/net.py:make": "b/net.py:make"},
+        {"./net.py:make": "net:make", "net": "net"},
+    ],
+)
+def test_a_model_of_a_file_shows_as_the_file_and_what_differs(names: dict[str, str]) -> None:
+    assert short_names(list(names)) == names
 
 
 _NAMES = st.sampled_from(

@@ -1,5 +1,6 @@
 """ETDumps of delegates whose events are not simply times: shares stay between 0 and 1, and a sentence tells why."""
 
+import contextlib
 import random
 
 import numpy as np
@@ -9,21 +10,16 @@ from sql.schema import seed_rows
 from tasks.etdump.delegates import DELEGATES, UNRECOGNIZED
 from tasks.etdump.reader import Etdump, EtdumpError, read_etdump
 from tasks.etdump.tree import build_runs, contradiction, negative_time
-from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
+from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump, delegated, method
 from tests.fixtures.mutated_etdump import mutated
 
 CALL = Profile("DELEGATE_CALL", 1_100, 1_900, instruction=3)
 COST = b'{"operatorName": "ios17.conv", "estimatedCost": 0.4}'
 
 
-def delegated(name: str, start: int, end: int, metadata: bytes | None = None) -> Profile:
-    return Profile(text=name, start=start, end=end, instruction=3, metadata=metadata)
-
-
 def read(*events: Profile, backend: str | None = None) -> Etdump:
     """Return a dump of two equal executions of 1000 ns."""
-    method = Profile(METHOD, 1_000, 2_000, chain=-1, instruction=0)
-    data = build_etdump([Run([*events, method]), Run([*events, method])])
+    data = build_etdump([Run([*events, method(1_000, 2_000)])] * 2)
     return read_etdump(data, backends={(0, 3): backend} if backend else None)
 
 
@@ -43,7 +39,7 @@ def parts(dump: Etdump) -> dict[str, float]:
 SCOPES = [delegated("ETVK_COPY_INPUTS", 1_110, 1_160), delegated("ETVK_COMPUTE_GRAPH_EXECUTE", 1_200, 1_700)]
 AFTER = [delegated("ETVK_COPY_OUTPUTS", 1_710, 1_760), delegated("ETVK_EXECUTE", 1_105, 1_800)]
 OF_SCOPES = {"ETVK_COPY_INPUTS": 0.05, "ETVK_COPY_OUTPUTS": 0.05, "ETVK_EXECUTE": 0.095, "DELEGATE_CALL": 0.105}
-CONV, RELU = delegated("conv_1", 1_200, 1_600, COST), delegated("relu_2", 1_600, 1_700)
+CONV, RELU = delegated("conv_1", 1_200, 1_600, metadata=COST), delegated("relu_2", 1_600, 1_700)
 ESTIMATES = {"conv_1 [estimate]": 0.4, "relu_2 [estimate]": 0.1, "DELEGATE_CALL": 0.3}
 
 
@@ -57,6 +53,11 @@ def dispatches(epoch: int, end: int = 300) -> list[Profile]:
     return [*SCOPES, *shaders, *AFTER]
 
 
+def adds(end: int) -> list[Profile]:
+    return [delegated("Add (ND) #1", 0, 400), delegated("Add (ND) #2", 400, end)]
+
+
+ON_CPU = {"ETVK_COMPUTE_GRAPH_EXECUTE": 0.5, **OF_SCOPES}
 ON_GPU = {"conv2d": 0.3, "add": 0.18, "ETVK_COMPUTE_GRAPH_EXECUTE": 0.02, **OF_SCOPES}
 QNN, UNKNOWN, XNNPACK = {"QNN delegate": 0.8}, {"Unknown delegate": 0.8}, {"XNNPACK delegate": 0.8}
 # The events of a call of 800 ns in an execution of 1000 ns, the program's backend, the shares beside Method::execute's
@@ -67,36 +68,15 @@ CASES: dict[str, tuple[list[Profile], str | None, dict[str, float], str | None]]
     "QNN by the program": ([delegated("aten_conv", 0, 120)], "QnnBackend", QNN, "QNN delegate: shown as the total of"),
     "GPU whose clock began earlier": (dispatches(7), None, ON_GPU, "times of the GPU's clock"),
     "GPU whose clock began later": (dispatches(10**12), None, ON_GPU, "times of the GPU's clock"),
-    "GPU that took 1 ns more than the wait": (
-        dispatches(7, 501),
-        None,
-        {"ETVK_COMPUTE_GRAPH_EXECUTE": 0.5, **OF_SCOPES},
-        "left out",
-    ),
+    "GPU that took 1 ns more than the wait": (dispatches(7, 501), None, ON_CPU, "left out"),
     "estimates of Core ML by their cost": ([CONV, RELU], None, ESTIMATES, "Core ML delegate: operators marked [estim"),
     "estimates of Core ML by the program": ([RELU, CONV], "CoreMLBackend", ESTIMATES, "Core ML delegate: operators"),
     "unknown, in its call": ([delegated("a", 1_100, 1_900)], None, {"a": 0.8, "DELEGATE_CALL": 0}, None),
     "unknown, 1 ns longer": ([delegated("a", 1_100, 1_901)], None, UNKNOWN, "clock is unknown"),
-    "XNNPACK on a clock from 0, as long as its call": (
-        [delegated("Add (ND) #1", 0, 400), delegated("Add (ND) #2", 400, 800)],
-        None,
-        {"Add": 0.8, "DELEGATE_CALL": 0},
-        None,
-    ),
-    "XNNPACK, 1 ns longer": (
-        [delegated("Add (ND) #1", 0, 400), delegated("Add (ND) #2", 400, 801)],
-        None,
-        XNNPACK,
-        "longer than the call",
-    ),
-    "two delegates in one call": (
-        [delegated("Add (ND) #1", 1_100, 1_200), delegated("a:OpId_2 (cycles)", 0, 5)],
-        None,
-        UNKNOWN,
-        "several delegates",
-    ),
+    "XNNPACK on a clock from 0, as long as its call": (adds(800), None, {"Add": 0.8, "DELEGATE_CALL": 0}, None),
+    "XNNPACK, 1 ns longer": (adds(801), None, XNNPACK, "longer than the call"),
+    "two delegates in one call": ([*adds(800), delegated("a (cycles)", 0, 5)], None, UNKNOWN, "several delegates"),
     "silent, stated by the program": ([], "OpenvinoBackend", {"OpenvinoBackend delegate": 0.8}, "no operators"),
-    "silent": ([], None, {"DELEGATE_CALL": 0.8}, None),
     "silent XNNPACK": ([], "XnnpackBackend", {"DELEGATE_CALL": 0.8}, None),
 }
 
@@ -114,10 +94,7 @@ def test_each_nanosecond_of_a_call_counts_once_for_each_kind_of_delegate(
 
 def test_one_call_that_does_not_fit_makes_all_calls_of_its_instruction_one_part() -> None:
     # given two executions, of which only the second has operators that are longer than their call
-    runs = [
-        Run([delegated("Add (ND) #1", 0, ns), CALL, Profile(METHOD, 1_000, 2_000, chain=-1, instruction=0)])
-        for ns in (800, 801)
-    ]
+    runs = [Run([delegated("Add (ND) #1", 0, ns), CALL, method(1_000, 2_000)]) for ns in (800, 801)]
     dump = read_etdump(build_etdump(runs))
     assert parts(dump) == {"XNNPACK delegate": 0.8, METHOD: 0.2}
 
@@ -157,7 +134,7 @@ def anything(chance: random.Random) -> bytes:
                 events.append(Profile(text=text, start=start, end=end, instruction=instruction, metadata=metadata))
             if chance.random() < 0.9:
                 events.append(Profile("DELEGATE_CALL", begin, begin + 200, instruction=instruction))
-        runs.append(Run([*events, Profile(METHOD, 10_000, 11_000, chain=-1, instruction=0)]))
+        runs.append(Run([*events, method(10_000, 11_000)]))
     return build_etdump(runs)
 
 
@@ -172,7 +149,7 @@ def assert_shares(dump: Etdump) -> None:
         assert ((own >= 0) & (own <= execute_ns)).all()
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(40))
 def test_shares_of_any_delegate_are_between_0_and_1(seed: int) -> None:
     chance = random.Random(seed)
     backends = {(0, at): name for at in range(3) if (name := chance.choice(BACKENDS))}
@@ -184,12 +161,8 @@ def test_shares_of_any_delegate_are_between_0_and_1(seed: int) -> None:
     assert not np.isin(dump.parent, np.flatnonzero(dump.execution < 0)).any()
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_shares_of_a_damaged_dump_are_between_0_and_1_or_it_is_refused(seed: int) -> None:
-    chance = random.Random(seed)
-    for _ in range(20):
-        try:
-            dump = read_etdump(mutated(chance))
-        except EtdumpError:
-            continue
-        assert_shares(dump)
+def test_shares_of_a_damaged_dump_are_between_0_and_1_or_it_is_refused() -> None:
+    chance = random.Random(1)
+    for _ in range(200):
+        with contextlib.suppress(EtdumpError):
+            assert_shares(read_etdump(mutated(chance)))

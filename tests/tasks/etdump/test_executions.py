@@ -5,7 +5,7 @@ import pytest
 
 from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import Etdump, read_etdump
-from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
+from tests.fixtures.etdump_builder import Profile, Run, build_etdump, delegated, method
 
 CONVOLUTION = "Convolution (NHWC, F32) IGEMM #1"
 
@@ -14,11 +14,11 @@ def execution(start: int, delegate_start: int | None = None) -> list[Profile]:
     """One execution of 100 ns: a delegate of one operator, then a portable one; the delegate may use another clock."""
     at = start + 10 if delegate_start is None else delegate_start
     return [
-        Profile(text=CONVOLUTION, start=at, end=at + 30, instruction=0),
+        delegated(CONVOLUTION, at, at + 30, 0),
         Profile("DELEGATE_CALL", start + 5, start + 45, instruction=0),
         Profile("native_call_mean.out", start + 60, start + 80, instruction=1),
         Profile("OPERATOR_CALL", start + 55, start + 85, instruction=1),
-        Profile(METHOD, start, start + 100, chain=-1, instruction=0),
+        method(start, start + 100),
     ]
 
 
@@ -36,7 +36,6 @@ def counted(dump: Etdump) -> list[int]:
 def test_an_aborted_execution_does_not_count_in_the_next_one(stopped_after: int, delegate_start: int | None) -> None:
     # given an execution that was stopped after some of its events, and a complete one in the same run_data
     aborted = execution(1000, delegate_start)[:stopped_after]
-    # when they are read
     dump = read_etdump(build_etdump([Run([*aborted, *execution(2000, delegate_start)])]))
     # then only the events of the complete one count
     assert (dump.execute_ns.tolist(), counted(dump)) == ([100], [5])
@@ -60,13 +59,7 @@ LOADING = [
         ([execution(1000, 0), execution(2000, 100)], 0),
         ([[*execution(1000)[:2], SCOPE, *execution(1000)[2:]], execution(2000)], 0),
     ],
-    ids=[
-        "aborted between complete ones",
-        "aborted in its own run_data, or at the end",
-        "a delegate that reports its loading",
-        "a delegate with an earlier clock",
-        "a scope that began before the execution",
-    ],
+    ids=["aborted between", "aborted in its own run_data, or at the end", "loading", "earlier clock", "an early scope"],
 )
 def test_only_the_events_of_complete_executions_count(events: list[list[Profile]], unfinished: int) -> None:
     dump = read_etdump(build_etdump([Run(each) for each in events]))

@@ -14,7 +14,7 @@ def test_mutated_etdumps_are_read_or_refused_in_one_sentence_within_a_second_and
     accepted = []
 
     # when bits, blocks, offsets and times are changed, then every file is read or refused as promised
-    @settings(max_examples=10 * settings().max_examples)
+    @settings(max_examples=3 * settings().max_examples)
     @given(st.integers(0))
     def each(seed: int) -> None:
         outcome = outcome_of(mutated(random.Random(seed)))

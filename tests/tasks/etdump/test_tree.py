@@ -1,12 +1,13 @@
 """The tree of an ETDump's events, and what its executions have in common: each event at its place, each once."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from tasks.etdump.reader import read_etdump
 from tasks.etdump.tree import Runs, build_runs, clock_without_time, contradiction
-from tests.fixtures.etdump_builder import LOADING, METHOD, Profile, Run, build_etdump
+from tests.fixtures.etdump_builder import LOADING, METHOD, Profile, Run, build_etdump, delegated, method
 
 CONVOLUTION, LINEAR = "Convolution (NHWC, PF32) IGEMM #1", "Fully Connected (NC, F32) GEMM #1"
 ADD, MEAN = "native_call_add.out", "native_call_mean.out"
@@ -14,13 +15,9 @@ ADD, MEAN = "native_call_add.out", "native_call_mean.out"
 
 def delegate(start: int, instruction: int, *operators: str, chain: int = 0) -> list[Profile]:
     """A call of 100 ns with operators of 10 ns each."""
-    return [
-        *(
-            Profile(text=name, start=start + 10 * at, end=start + 10 * at + 10, instruction=instruction, chain=chain)
-            for at, name in enumerate(operators)
-        ),
-        Profile("DELEGATE_CALL", start, start + 100, instruction=instruction, chain=chain),
-    ]
+    events = [delegated(name, start + 10 * at, start + 10 * at + 10, instruction) for at, name in enumerate(operators)]
+    events.append(Profile("DELEGATE_CALL", start, start + 100, instruction=instruction))
+    return [replace(event, chain=chain) for event in events]
 
 
 def portable(start: int, instruction: int, *names: str) -> list[Profile]:
@@ -34,7 +31,7 @@ def portable(start: int, instruction: int, *names: str) -> list[Profile]:
 
 def execution(start: int, *parts: list[Profile]) -> Run:
     events = [event for part in parts for event in part]
-    return Run([*events, Profile(METHOD, start, start + 1000, chain=-1, instruction=0)])
+    return Run([*events, method(start, start + 1000)])
 
 
 def runs(*given: Run) -> Runs:
@@ -95,11 +92,8 @@ def test_events_start_after_their_run_and_keep_their_times() -> None:
     assert result.start_ns.tolist() == [100, 100, 0, 300, 300, 0]
     assert result.dur_ns.tolist() == [10, 100, 1000] * 2
     assert result.self_ns.tolist() == [10, 90, 900] * 2
-
-
-def test_an_etdump_without_executions_has_no_tree() -> None:
-    result = runs(LOADING, Run(delegate(100, 1, CONVOLUTION)))
-    assert (len(result.execute_ns), len(result.node), result.tree) == (0, 0, ())
+    # and without an execution, there is nothing
+    assert runs(LOADING, Run(delegate(100, 1, CONVOLUTION))).tree == ()
 
 
 def contradiction_of(*given: Run, warmup_executions: int = 1) -> str | None:
@@ -109,6 +103,7 @@ def contradiction_of(*given: Run, warmup_executions: int = 1) -> str | None:
 
 ADDS, MEANS = portable(0, 0, ADD), portable(0, 0, MEAN)
 BOTH = [*MEANS, *portable(100, 1, ADD)]
+CONV_7, LINEAR_7, BOTH_7 = (delegate(0, 7, *names) for names in ((CONVOLUTION,), (LINEAR,), (CONVOLUTION, LINEAR)))
 
 
 @pytest.mark.parametrize(
@@ -116,19 +111,9 @@ BOTH = [*MEANS, *portable(100, 1, ADD)]
     [
         ([LOADING, execution(0, ADDS), LOADING, execution(0, ADDS)], "the process loaded 2 methods"),
         ([execution(0, BOTH), execution(0, BOTH), execution(0, ADDS)], f"0 ran {MEAN} in execution 0 and not in exec"),
-        ([execution(0, ADDS), execution(0, MEANS)], f"instruction 0 ran {ADD} in execution 0 and not in execution 1"),
-        (
-            [execution(0, delegate(0, 7, CONVOLUTION)), execution(0, delegate(0, 7, LINEAR))],
-            f"instruction 7 ran {CONVOLUTION} in execution 0 and not in execution 1",
-        ),
-        (
-            [execution(0, delegate(0, 7, CONVOLUTION)), execution(0, delegate(0, 7, CONVOLUTION, LINEAR))],
-            f"instruction 7 ran {LINEAR} in execution 1 and not in execution 0",
-        ),
-        (
-            [execution(0, delegate(0, 0, LINEAR)), execution(0, ADDS)],
-            "instruction 0 ran DELEGATE_CALL in execution 0 and not in execution 1",
-        ),
+        ([execution(0, CONV_7), execution(0, LINEAR_7)], f"7 ran {CONVOLUTION} in execution 0 and not in execution 1"),
+        ([execution(0, CONV_7), execution(0, BOTH_7)], f"7 ran {LINEAR} in execution 1 and not in execution 0"),
+        ([execution(0, delegate(0, 0, LINEAR)), execution(0, ADDS)], "0 ran DELEGATE_CALL in execution 0 and not in"),
         ([execution(0, ADDS), Run(BOTH[:3]), execution(0, ADDS)], "3 of its events belong to an execution that did"),
     ],
 )

@@ -14,58 +14,33 @@ XNNPACK_NAMES = """
 xnn_pf32_gemm_minmax_ukernel_32x32__neonsme2                              | pf32 | gemm | neonsme2 | SME2
 xnn_pf16_f16_igemm_minmax_fp16_ukernel_32x32c2__neonsme2                  | pf16 f16 | igemm | neonsme2 | SME2
 xnn_qp8_f32_qc8w_gemm_minmax_ukernel_16x4c8__neoni8mm_mstep4              | qp8 f32 qc8w | gemm | neoni8mm | NEON
-xnn_qp8_f32_qb4w_gemm_minmax_ukernel_1x4c8s2__aarch64_neondot             | qp8 f32 qb4w | gemm | neondot | NEON
-xnn_f32_gemm_minmax_ukernel_7x8__asm_aarch64_neonfma_ld128_2              | f32 | gemm | neonfma | NEON
-xnn_f32_igemm_minmax_ukernel_4x2__asm_aarch64_neonfma_cortex_a75_prfm     | f32 | igemm | neonfma | NEON
 xnn_f16_f32acc_gemm_minmax_ukernel_4x16__avx2_broadcast                   | f16 f32acc | gemm | avx2 | other
-xnn_f32_vmulcaddc_minmax_ukernel_c4__neonfma_2x                           | f32 | vmulcaddc | neonfma | NEON
-xnn_f32_avgpool_minmax_ukernel_9p__neon_u4                                | f32 | avgpool | neon | NEON
 xnn_f32_dwconv2d_chw_ukernel_3x3p1__aarch64_neonfma_2x4_acc2              | f32 | dwconv2d_chw | neonfma | NEON
 xnn_x8_transposec_ukernel__16x16_reuse_dec_zip_neon                       | x8 | transposec | neon | NEON
-xnn_xx_transposev_ukernel__1x1_scalar_memcpy                              | xx | transposev | scalar | other
 xnn_xx_copy_ukernel__scalar_memcpy                                        | xx | copy | scalar | other
 xnn_x8_lut_ukernel__aarch64_neon_tbx128x4_u64                             | x8 | lut | neon | NEON
-xnn_u8_lut32norm_ukernel__scalar                                          | u8 | lut32norm | scalar | other
-xnn_qs8_to_qu8_packw_gemm_goi_ukernel_x16c8__avx256vnni                   | qs8 qu8 | packw_gemm_goi | avx256vnni | other
 xnn_x8_packq_f32qp8_ukernel__aarch64_neon_u2                              | x8 | packq_f32qp8 | neon | NEON
-xnn_qu8_f32_vcvt_ukernel__rvv_u2v                                         | qu8 f32 | vcvt | rvv | other
 xnn_bf16_f32_igemm_minmax_fp32_ukernel_4x8c2s4__asm_aarch64_neondotfp16arith_cortex_a53_prfm | bf16 f32 | igemm | neondotfp16arith | NEON
-xnn_f32_gemm_minmax_ukernel_1x8__asm_aarch64_neonfp16arith_ld128_2        | f32 | gemm | neonfp16arith | NEON
 xnn_pf16_f16_igemm_minmax_ukernel_1x8__neonsme                            | pf16 f16 | igemm | neonsme | SME
-xnn_qs8_qc2w_igemm_minmax_rndnu16_ukernel_9p8c__hvx                       | qs8 qc2w | igemm | hvx | other
-xnn_qd8_f16_qb4w_igemm_ukernel_16x64c4__avx512vnnigfni                    | qd8 f16 qb4w | igemm | avx512vnnigfni | other
-xnn_f32_igemm_ukernel_6x2v__sse41_ld128_2                                 | f32 | igemm | sse41 | other
 """
 KLEIDIAI_NAMES = """
 kai_kernel_matmul_clamp_f32_f32p2vlx1_f32p2vlx1biasf32_sme2_mopa          | f32 f32p f32p | matmul | sme2 | SME2
-kai_run_matmul_clamp_f32_f32_f32p2vlx1b_1x16vl_sme2_mla                   | f32 f32 f32p | matmul | sme2 | SME2
 kai_run_matmul_clamp_f32_qai8dxp1x4_qsi4cxp4vlx4_1x4vl_sme2_sdot          | f32 qai8dxp qsi4cxp | matmul | sme2 | SME2
 kai_kernel_matmul_clamp_f32_qai8dxp4x8_qsi4c32p4x8_16x4x32_opt32_neon_i8mm | f32 qai8dxp qsi4c32p | matmul | neon | NEON
-kai_run_matmul_clamp_f32_qai8dxp1x4_qsi4c32p8x4_1x8_neon_dotprod          | f32 qai8dxp qsi4c32p | matmul | neon | NEON
 kai_run_lhs_imatmul_pack_x32p2vlx1_x32p_sme                               | x32p x32p | lhs_imatmul_pack | sme | SME
-kai_run_rhs_imatmul_pack_kxn_qsi8cxp2vlx4sb_qs8cx_f32_i32_sme             | qsi8cxp qs8cx f32 i32 | rhs_imatmul_pack_kxn | sme | SME
-kai_run_lhs_quant_pack_qai8dxp_f32                                        | qai8dxp f32 | lhs_quant_pack | - | other
 kai_run_rhs_pack_nxk_qsi4c32p_qsu4c32s1s0                                 | qsi4c32p qsu4c32 | rhs_pack_nxk | - | other
-kai_run_rhs_pack_nxk_qsi4cxps1s0_qsu4cxs1s0_neon                          | qsi4cxp qsu4cx | rhs_pack_nxk | neon | NEON
 """
 LOG = """\
-Note (XNNPACK): l1_data_cache_bytes=32768, l1_data_cache_line_size=64. (init_hardware_config, src/hardware-config.c:467)
 I 00:00:00.047403 executorch:executor_runner.cpp:393] Loading inputs from input file(s).
 Note (XNNPACK): Using gemm microkernel 'xnn_pf32_gemm_minmax_ukernel_32x32__neonsme2'. (init_pf32_gemm_config, src/gemm-config.c:495)
 Note (XNNPACK): Using igemm microkernel 'xnn_pf32_igemm_minmax_ukernel_32x32__neonsme2'. (init_pf32_gemm_config, src/gemm-config.c:496)
 Debug (XNNPACK): Setting assumed_datatype=PFP32 for node #1 (Convolution 2D). (xnn_subgraph_optimize_packed_lhs, src/subgraph.c:4151)
-Debug (XNNPACK): Setting assumed_datatype=PQINT8 for node #27 (Fully Connected). (xnn_subgraph_optimize_packed_lhs, a (b)/subgraph.c:4107)
-Debug (XNNPACK): reshaping operator 1 (Convolution (NHWC, PF32)) (xnn_reshape_runtime, src/runtime.c:887)
-Debug (XNNPACK): running operator 0:0 (Fully Connected (NC, PF32) GEMM) (xnn_run_operator_with_index, src/operator-run.c:2003)
-Debug (XNNPACK): running operator 1:0 (Convolution (NHWC, F32) DWConv) (xnn_run_operator_with_index, a (b)/operator-run.c:2003)
-Debug (XNNPACK): running operator 0:0 (Fully Connected (NC, PF32) GEMM) (xnn_run_operator_with_index, src/operator-run.c:2003)
 Debug (XNNPACK): skip running operator 2:0 (Static Reshape (NC) Default) (xnn_run_operator_with_index, src/operator-run.c:2008)
 resized to 3Note (XNNPACK): Using gemm microkernel 'xnn_pf32_gemm_minmax_ukernel_32x32__neonsme2'. (init_pf32_gemm_config, src/gemm-config.c:495)
 """
 LOGCAT = """\
 --------- beginning of main
 11-20 03:12:55.123  4242  4250 I XNNPACK : Using gemm microkernel 'xnn_f32_gemm_minmax_ukernel_1x8__neonfma'. (init_f32_gemm_config, gemm-config.c:864)
-11-20 03:12:55.124  4242  4242 D XNNPACK : Setting assumed_datatype=PFP16 for node #3 (Fully Connected). (optimize, subgraph.c:4107)
 2026-11-20 03:12:55.124  777   801 I XNNPACK : Using gemm microkernel 'xnn_f32_gemm_minmax_ukernel_6x8__neonfma'. (init_f32_gemm_config, gemm-config.c:864)
 11-20 03:12:55.125  4242  4242 I ExecuTorch: Using gemm microkernel 'xnn_f32_gemm_minmax_ukernel_4x2__neonfma'. (none, none.c:1)
 """
@@ -84,19 +59,11 @@ def test_a_kernel_is_what_its_name_says(row: list[str]) -> None:
     assert (kernel.isa or "-", kernel.isa_family) == (isa, isa_family)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        "memcpy",
-        "xnn_run_operator",
-        "xnn_pf32_gemm_minmax_ukernel_32x32__neonsme2_get_mr",
-        "kai_get_sme_vector_length_u8",
-        "kai_get_mr_matmul_clamp_f32_f32p2vlx1_f32p2vlx1biasf32_sme2_mopa",
-        "kai_run_f32",
-        "kai_run_nothing",
-    ],
-)
+NO_KERNELS = ("", "memcpy", "xnn_run_operator", "xnn_pf32_gemm_minmax_ukernel_32x32__neonsme2_get_mr", "kai_run_f32")
+KAI_GETTER = "kai_get_mr_matmul_clamp_f32_f32p2vlx1_f32p2vlx1biasf32_sme2_mopa"
+
+
+@pytest.mark.parametrize("name", [*NO_KERNELS, KAI_GETTER])
 def test_what_is_no_kernel_has_no_kernel(name: str) -> None:
     assert parse_kernel(name) is None
 
@@ -121,16 +88,11 @@ def test_of_a_logcat_the_lines_of_xnnpack_count(tmp_path: Path) -> None:
     ]
 
 
-def test_evidence_that_cannot_be_read_is_not_counted(tmp_path: Path) -> None:
-    # a log that breaks off within a line, and a kernel of a grammar nobody knows
-    lines = [
-        "Note (XNNPACK): Using gemm microkernel 'ynn_dot_fp32'. (init, a.c:1)",
-        "Note (XNNPACK): Using igemm microkernel 'xnn_f32_ig",
-    ]
-    assert not selected_kernels(log_of(tmp_path, "\n".join(lines)))
-
-
-def test_a_missing_log_is_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_evidence_that_cannot_be_read_is_not_counted_and_a_missing_log_is_refused(tmp_path: Path) -> None:
+    # a kernel of a grammar nobody knows, and a log that breaks off within a line
+    note = "Note (XNNPACK): Using gemm microkernel"
+    assert not selected_kernels(log_of(tmp_path, f"{note} 'ynn_dot_fp32'. (init, a.c:1)\n{note} 'xnn_f32_ig"))
+    (tmp_path / "stderr.txt").unlink()
     with pytest.raises(InputError, match=r"stderr\.txt: cannot be read \(No such file or directory\)"):
         selected_kernels(tmp_path / "stderr.txt")
 
@@ -140,15 +102,12 @@ def test_a_missing_log_is_refused_in_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("start", "repeated"),
     [
-        ("Note (XNNPACK): Using gemm microkernel 'xnn_", "_"),
         ("Note (XNNPACK): Using gemm microkernel 'xnn_", "a_ukernel_"),
         ("Note (XNNPACK): Using gemm microkernel 'kai_run_a_", "f32_"),
-        ("Note (XNNPACK): Using gemm microkernel 'kai_run_", "q"),
         ("11-20 03:12:55.123 4242 4250 I ", " "),
         ("11-20 03:12:55.123 ", "9"),
-        ("11-20 ", ":1 "),
         ("", "(XNNPACK): "),
     ],
 )
 def test_any_line_is_read_in_a_time_in_proportion_to_its_length(tmp_path: Path, start: str, repeated: str) -> None:
-    assert not selected_kernels(log_of(tmp_path, start + repeated * (4_000_000 // len(repeated))))
+    assert not selected_kernels(log_of(tmp_path, start + repeated * (1_000_000 // len(repeated))))

@@ -9,7 +9,7 @@ from devices.errors import InputError
 from tasks.judge.arms import Arm, ArmName, find_arms, name_of_folder
 
 OLD, NEW = "nightly-2026-11-01", "nightly-2026-11-02"
-CELL, OTHER_CELL, SESSION = "3f0c1a2b4d5e6f70", "3f0c1a9999999999", "aaaaaa2b4d5e6f70"
+CELL, CELL_2, SESSION = "3f0c1a2b4d5e6f70", "3f0c1a9999999999", "aaaaaa2b4d5e6f70"
 
 
 def names_of(sweep_id: str, day: int, **values: list[str]) -> list[ArmName]:
@@ -18,20 +18,11 @@ def names_of(sweep_id: str, day: int, **values: list[str]) -> list[ArmName]:
     return [ArmName(kind, value, sweep_id, at) for kind, listed in own.items() for value in listed]
 
 
+DEVICES = ["mac", "pixel"]
 NAMES = [
-    *names_of(
-        OLD,
-        1,
-        variant=["sme2_off", "sme2_on"],
-        device=["mac", "pixel"],
-        model=["toy", "mac"],
-        precision=["fp32"],
-        executorch=["1.5.1"],
-        runner=["abcdef01", "abcdef02"],
-        cell=[CELL, OTHER_CELL],
-        session=[SESSION],
-    ),
-    *names_of(NEW, 2, variant=["sme2_off"], device=["mac", "pixel"], model=["toy"], executorch=["1.6.0"]),
+    *names_of(OLD, 1, variant=["sme2_off", "sme2_on"], device=DEVICES, model=["toy", "mac"], precision=["fp32"]),
+    *names_of(OLD, 1, executorch=["1.5.1"], runner=["abcdef01", "abcdef02"], cell=[CELL, CELL_2], session=[SESSION]),
+    *names_of(NEW, 2, variant=["sme2_off"], device=DEVICES, model=["toy"], executorch=["1.6.0"]),
 ]
 
 
@@ -41,7 +32,7 @@ NAMES = [
         ("2026-11-01", "2026-11-02", (Arm("night", "2026-11-01", None), Arm("night", "2026-11-02", None))),
         (OLD, NEW, (Arm("sweep", OLD, None), Arm("sweep", NEW, None))),
         ("2026-11-01", NEW, (Arm("night", "2026-11-01", None), Arm("sweep", NEW, None))),
-        ("3f0c1a2", "3f0c1a9", (Arm("cell", CELL, None), Arm("cell", OTHER_CELL, None))),
+        ("3f0c1a2", "3f0c1a9", (Arm("cell", CELL, None), Arm("cell", CELL_2, None))),
         (CELL, "aaaaaa", (Arm("cell", CELL, None), Arm("session", SESSION, None))),
         ("abcdef01", "abcdef02", (Arm("runner", "abcdef01", OLD), Arm("runner", "abcdef02", OLD))),
         ("device:mac", "pixel", (Arm("device", "mac", NEW), Arm("device", "pixel", NEW))),
@@ -51,9 +42,7 @@ NAMES = [
 )
 def test_each_word_names_its_kind_in_the_newest_sweep_that_has_both(a: str, b: str, arms: tuple[Arm, Arm]) -> None:
     assert find_arms(a, b, NAMES) == arms
-
-
-def test_a_sweep_may_be_named_in_which_both_are_looked_up() -> None:
+    # and in a sweep that is named, both are looked up there
     assert find_arms("device:mac", "pixel", NAMES, OLD) == (Arm("device", "mac", OLD), Arm("device", "pixel", OLD))
 
 
@@ -82,7 +71,6 @@ def test_what_cannot_be_compared_is_one_sentence_with_what_would_be_right(
 
 
 def test_the_path_of_a_bundle_stands_for_its_id(tmp_path: Path) -> None:
-    # given a folder, then its path means its name, and every other word itself
     (tmp_path / SESSION).mkdir()
     assert name_of_folder(f"{tmp_path}/{SESSION}/") == SESSION
     assert name_of_folder(SESSION) == SESSION

@@ -34,7 +34,6 @@ def named(cause: Cause) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("factors", "expected"),
     [
-        ((1.3, 1, 1), {CONVOLUTION: 1.8}),
         ((1, 3.9, 1), {LINEAR: 8.7}),
         ((1.3, 1.3, 1), {CONVOLUTION: 1.8, LINEAR: 0.9}),
         ((1.3, 1.3, 1.3), {CONVOLUTION: 1.8, LINEAR: 0.9, NORM: 0.3}),
@@ -75,9 +74,8 @@ def test_a_sentence_says_what_is_new_gone_or_instead() -> None:
     assert cause_text(explained(side(1, 1, 1), without_norm)) == "`Layer Norm` is gone, -1.000 ms"
     alike = [Operator(LINEAR, "GEMM"), Operator("Fully Connected SME2", "GEMM"), Operator(NORM, "Other")]
     replaced = cause_text(find_cause(alike, side(0, 1, 1), side(0.25, 0, 1)))
-    assert re.fullmatch(
-        r"`Fully Connected` instead of `Fully Connected SME2` -1\.\d+ ms \(-(49|50)\.\d %\)", replaced or ""
-    )
+    words = r"`Fully Connected` instead of `Fully Connected SME2` -1\.\d+ ms \(-(49|50)\.\d %\)"
+    assert re.fullmatch(words, replaced or "")
 
 
 def test_what_a_coarse_clock_may_hide_is_unexplained() -> None:
@@ -87,31 +85,19 @@ def test_what_a_coarse_clock_may_hide_is_unexplained() -> None:
     assert found.unexplained_ms == pytest.approx(0.5, abs=0.03)
 
 
-@pytest.mark.parametrize(
-    ("sessions", "expected"), [(2, {CONVOLUTION: 6.0, LINEAR: 1.8}), (5, {CONVOLUTION: 6.0, LINEAR: 1.8, NORM: 0.5})]
-)
-def test_with_too_few_sessions_for_a_test_a_fifth_of_the_change_is_named(
-    sessions: int, expected: dict[str, float]
-) -> None:
+@pytest.mark.parametrize(("sessions", "others"), [(2, {}), (5, {NORM: 0.5})])
+def test_with_too_few_sessions_a_fifth_of_the_change_is_named(sessions: int, others: dict[str, float]) -> None:
     found = explained(side(sessions=sessions), side(2, 1.6, 1.5, seed=1, sessions=sessions))
-    assert named(found) == pytest.approx(expected, abs=0.05)
+    assert named(found) == pytest.approx({CONVOLUTION: 6.0, LINEAR: 1.8, **others}, abs=0.05)
 
 
-def test_time_outside_all_operators_is_named_as_such() -> None:
+def test_time_outside_all_operators_is_named_as_such_and_without_operators_there_is_no_cause() -> None:
     whole = [Operator("Unattributed", "Unattributed")]
     a, b = (Group("", np.full((8, 1), 1e6 * factor)) for factor in (1, 2))
     assert cause_text(find_cause(whole, a, b)) == "time of no operator +1.000 ms (+100.0 %)"
-
-
-def test_a_comparison_of_which_one_side_has_no_operator_has_no_cause() -> None:
     assert cause_from_rows([]) is None
     row = dict.fromkeys(PART_COLUMNS)
     assert cause_from_rows([("a", *row.values())]) is None
-
-
-def test_two_equal_sides_have_hardly_ever_a_cause() -> None:
-    found = [explained(side(seed=seed), side(seed=seed + 500)) for seed in range(200)]
-    assert sum(bool(each.parts) for each in found) <= 0.08 * len(found)
 
 
 def cause_of(unexplained_ms: float, **changes_ms: float) -> Cause:
@@ -123,10 +109,8 @@ def cause_of(unexplained_ms: float, **changes_ms: float) -> Cause:
 @pytest.mark.parametrize(
     ("by_module", "is_chosen"),
     [
-        (cause_of(0.001, encoder=0.581), True),
         # what has no place, such as what the export inserted, is named after the place that changed most
         (cause_of(0.001, encoder=0.576, Inserted=0.005), True),
-        (cause_of(0.001, encoder=0.595, _=-0.014), True),
         (cause_of(0.001, Inserted=0.576, encoder=0.005), False),
         (cause_of(0.001, _=0.581), False),
         # modules may leave 15 % more of the change without a name than operators
@@ -139,17 +123,3 @@ def test_the_place_in_the_model_that_changed_most_is_the_cause_where_it_explains
 ) -> None:
     by_operator = cause_of(0.002, **{CONVOLUTION: 0.58})
     assert (choose_explanation(by_module, by_operator) is by_module) is is_chosen
-
-
-def test_a_replaced_operator_is_one_of_the_three_that_a_sentence_names() -> None:
-    # given an operator that replaced another, and two that changed, which are all named
-    parts = (
-        Part("a", "GEMM", 0.0, 2.0, None, None),
-        Part("b", "GEMM", 1.0, 0.0, None, None),
-        Part("c", "Other", 1.0, 1.5, None, None),
-        Part("d", "Other", 1.0, 1.25, None, None),
-    )
-    words = cause_text(Cause(1.76, parts)) or ""
-    # then nothing else is left than what is unexplained
-    assert words.startswith("`a` instead of `b` +1.000 ms (+100.0 %), `c` +0.500 ms")
-    assert words.endswith("`d` +0.250 ms (+25.0 %), unexplained +0.010 ms")

@@ -25,11 +25,6 @@ def test_a_clear_difference_is_named_with_its_size_and_interval() -> None:
     assert found.more_sessions is None
 
 
-def test_a_difference_inside_the_margin_is_the_same_also_if_it_is_certain() -> None:
-    assert compare(STEADY, scaled(STEADY, 1.005)).answer == "same"
-    assert compare(STEADY, scaled(STEADY, 1.005), margin=0.001).answer == "different"
-
-
 @pytest.mark.parametrize(("factor", "answer"), [(1.002, "same"), (1.02, "different")])
 def test_noise_that_hides_the_answer_is_unknown_with_the_sessions_that_would_settle_it(
     factor: float, answer: str
@@ -69,12 +64,6 @@ def test_two_nights_differ_only_by_more_than_nights_without_a_change(factor: flo
     assert compare(quiet, scaled(quiet, factor)).answer == "different"
 
 
-def test_one_hot_session_of_eight_changes_no_answer() -> None:
-    hot = [*STEADY[:-1], 14.0]
-    assert compare(STEADY, hot).answer == "same"
-    assert compare(hot, scaled(STEADY, 1.05)).answer == "different"
-
-
 @pytest.mark.parametrize(("n", "m"), [(5, 5), (5, 9), (8, 8), (20, 12), (30, 30)])
 def test_the_interval_excludes_1_exactly_where_the_rank_test_finds_a_difference(n: int, m: int) -> None:
     # given many pairs of sides with a small difference
@@ -84,11 +73,6 @@ def test_the_interval_excludes_1_exactly_where_the_rank_test_finds_a_difference(
         # then the interval and the exact Mann-Whitney test agree
         is_found = mannwhitneyu(a, b, method="exact").pvalue <= 0.05
         assert (compare(a, b, margin=0.0).answer == "different") == is_found
-
-
-def test_swapped_sides_give_the_inverse() -> None:
-    there, back = (compare(*sides) for sides in ((STEADY, scaled(STEADY, 1.1)), (scaled(STEADY, 1.1), STEADY)))
-    assert (there.low, there.high) == pytest.approx((1 / _states(back.high), 1 / _states(back.low)))
 
 
 def _states(bound: float | None) -> float:

@@ -8,8 +8,7 @@ import pytest
 from tasks.judge.figures import METRICS, Metric
 from tasks.judge.night import Night, NightVerdict
 from tasks.judge.verdict_rules import judge_all
-from tests.benchmarks.verdicts import NOISES, our_rule, score
-from tests.fixtures.series import WEEKS, compared, interval, judge, night, series
+from tests.fixtures.series import WEEKS, compared, interval, judge, night
 
 FAST = (10.0, 10.1, 9.95, 10.05, 9.9)
 SLOW = tuple(1.06 * level for level in FAST)
@@ -56,13 +55,8 @@ def test_nights_whose_states_do_not_last_are_compared_with_all() -> None:
 
 
 def test_a_level_of_four_earlier_nights_is_a_state_too() -> None:
-    # given weeks with three or four nights at another level
-    for nights, end in (
-        (3, "19 nights; not confirmed"),
-        (4, "20 nights, at a level of earlier nights of the device; not"),
-    ):
-        found = last(measured(*WEEKS, *SLOW[:nights], *FAST[:2]), 10.6)
-        assert end in found.reason
+    for nights, end in ((3, "19 nights; not confirmed"), (4, "20 nights, at a level of earlier nights of the device")):
+        assert end in last(measured(*WEEKS, *SLOW[:nights], *FAST[:2]), 10.6).reason
 
 
 @pytest.mark.parametrize("level_ms", [10.6, 11.3])
@@ -94,17 +88,9 @@ def test_a_comparison_in_a_known_state_confirms_changes_that_would_be_suspected_
     assert found.baseline_value == pytest.approx(10.6 / factor, rel=0.001)
 
 
-def test_where_the_device_never_was_a_comparison_confirms_smaller_changes() -> None:
-    assert last(measured(*WEEKS), 10.6, factor=1.02).verdict == "regression"
-
-
 @pytest.mark.parametrize("metric", [METRICS["load time"], METRICS["first execution"]])
 def test_other_figures_have_one_state(metric: Metric) -> None:
     assert "two states" not in judge([*BEFORE, night(20, 14.0)], metric).reason
-
-
-def test_nights_that_only_scatter_have_one_state() -> None:
-    assert not any("two states" in each.reason for each in judge_all(series(*WEEKS, *WEEKS, *WEEKS)))
 
 
 def test_a_state_that_a_comparison_refuted_keeps_the_move_of_the_device_in_the_reason() -> None:
@@ -115,39 +101,6 @@ def test_a_state_that_a_comparison_refuted_keeps_the_move_of_the_device_in_the_r
     assert last([*BEFORE, compared(night(20, 10.6), 1.0)], 10.65).verdict == "no change"
 
 
-@pytest.mark.parametrize(("earlier", "ratio"), [(10.0, 1.08), (10.8, 1.0)])
-def test_only_where_the_device_was_before_a_refuted_shift_shows_the_figures_of_the_comparison(
-    earlier: float, ratio: float
-) -> None:
-    # given a device that was once as slow as in this night, or never
-    found = last(measured(*WEEKS, earlier, *FAST), 10.8, factor=1.0)
-    assert found.verdict == "no change"
-    assert found.ratio == pytest.approx(ratio, abs=0.005)
-
-
 def test_equal_content_in_lasting_states_is_never_a_change() -> None:
     nights: list[Night] = [replace(night(at, level), content="same") for at, level in enumerate((*SLOW, *FAST) * 3)]
     assert {each.verdict for each in judge_all(nights)[20:]} == {"no change"}
-
-
-@pytest.mark.long
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("noise", "least_step_5"),
-    [
-        ("two states of sessions, +15 %", 0.8),
-        # a step of 5 % on the night on which the device changes by 6 % hides behind it
-        ("two states of nights, +6 %", 0.65),
-    ],
-)
-def test_simulated_devices_with_two_states_get_few_false_alarms_and_steps_are_found(
-    noise: str, least_step_5: float
-) -> None:
-    got = score(our_rule, series_of_each_kind=40, session_cv=0.02, noise=NOISES[noise])
-    assert got.equal_alarms == 0
-    assert got.false_alarms <= 0.5
-    assert got.device <= 1
-    assert got.step_5_in_3 >= least_step_5
-    assert got.step_10_in_3 >= 0.95
-    assert got.coverage is not None
-    assert 0.93 <= got.coverage <= 0.97

@@ -9,12 +9,8 @@ import pytest
 from tasks.judge.operators import Group, Operator, OperatorVerdict, OperatorVerdicts, judge_operators
 
 CONVOLUTION, POINTWISE, LINEAR, POOL = "Convolution IGEMM", "Convolution DWConv", "Fully Connected", "Pooling"
-OPERATORS = [
-    Operator(CONVOLUTION, "Convolution"),
-    Operator(POINTWISE, "Convolution"),
-    Operator(LINEAR, "GEMM"),
-    Operator(POOL, "Pooling"),
-]
+CATEGORIES = {CONVOLUTION: "Convolution", POINTWISE: "Convolution", LINEAR: "GEMM", POOL: "Pooling"}
+OPERATORS = [Operator(name, category) for name, category in CATEGORIES.items()]
 USUAL_NS = (6e6, 2e6, 1e6, 1e6)
 
 
@@ -62,12 +58,6 @@ def test_the_first_night_of_a_change_is_suspected_and_the_second_confirms_it(fac
     assert words(judged([*WEEK, first, second]))[LINEAR] == verdict
 
 
-def test_nights_with_too_few_sessions_confirm_nothing() -> None:
-    few = [night(number, 1, 1, 1.1, 1, sessions=5) for number in (11, 12)]
-    assert words(judged([*WEEK, *few]))[LINEAR] == "suspected"
-    assert set(words(judged([*WEEK, night(11, sessions=4)])).values()) == {"insufficient data"}
-
-
 def test_parts_of_the_change_add_up_to_the_change_of_the_total() -> None:
     found = judged([*WEEK, night(11, 1.38, 1, 1, 1.1, shared=1.03)])
     parts = [each.part_percent for each in found.operators if each.level == "operator"]
@@ -86,13 +76,6 @@ def test_the_largest_operator_does_not_decide_what_all_share() -> None:
     assert found.common == pytest.approx(1.0, abs=0.05)
     assert words(found)[LINEAR] == words(found)[POOL] == "no change"
     assert of(found, CONVOLUTION).ratio == pytest.approx(2.6, rel=0.02)
-
-
-def test_an_operator_that_did_not_move_is_not_faster_because_most_others_got_slower() -> None:
-    nights = [*WEEK, *(night(number, 1.2, 1.2, 1.2, 1) for number in (11, 12))]
-    found = judged(nights)
-    assert found.common == pytest.approx(1.2, abs=0.05)
-    assert of(found, POOL).verdict == "no change"
 
 
 def test_a_new_operator_and_one_that_is_gone_are_changes_without_a_ratio() -> None:
@@ -120,11 +103,7 @@ def test_times_that_a_coarse_clock_rounds_are_not_suspected() -> None:
 
 @pytest.mark.parametrize(
     ("part", "factors", "is_judged"),
-    [
-        (0.05, (1, 1, 1, 1.5), False),
-        (0.15, (1, 1, 1, 1.5), True),
-        (0.15, (3, 1, 1, 1), False),
-    ],
+    [(0.05, (1, 1, 1, 1.5), False), (0.15, (1, 1, 1, 1.5), True), (0.15, (3, 1, 1, 1), False)],
 )
 def test_operators_with_less_than_a_hundredth_of_the_time_are_left_out(
     part: float, factors: tuple[float, ...], is_judged: bool
@@ -135,6 +114,6 @@ def test_operators_with_less_than_a_hundredth_of_the_time_are_left_out(
 
 
 def test_a_night_without_a_change_rarely_has_a_suspected_operator() -> None:
-    nights = [judged([*WEEK, night(number)]) for number in range(100, 200)]
+    nights = [judged([*WEEK, night(number)]) for number in range(100, 150)]
     with_one = [found for found in nights if "suspected" in words(found).values()]
-    assert len(with_one) <= 6  # 2 are expected; the draws are the same in every run
+    assert len(with_one) <= 3  # 1 is expected; the draws are the same in every run

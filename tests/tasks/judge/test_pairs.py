@@ -9,33 +9,15 @@ import pytest
 from devices.errors import InputError
 from tasks.judge.pairs import MeasuredCell, differing, have_same_content, match_cells, nights_differ_by
 
-TOY = MeasuredCell(
-    cell="c1",
-    sweep_id="smoke-2026-11-01",
-    device="host",
-    transport="local",
-    emulated=False,
-    model="toy",
-    precision="fp32",
-    variant="sme2_off",
-    threads=1,
-    executions=55,
-    warmup_executions=5,
-    seed=0,
-    pte_sha256="p1",
-    runner_sha256="r1",
-    executorch_version="1.5.1",
-    serial=None,
-    build="b1",
-    os_version="15",
-    platform="linux-aarch64",
-    device_model="board",
-    soc=None,
-    sme2=True,
-    last_started_at=datetime(2026, 11, 1, 1),
-    session_ids=("s1",),
-    times_ms=(10.0, 10.1, 10.2, 9.9, 9.8),
-)
+FACTS: dict[str, Any] = {
+    **{"cell": "c1", "sweep_id": "smoke-2026-11-01", "device": "host", "transport": "local", "emulated": False},
+    **{"model": "toy", "precision": "fp32", "variant": "sme2_off", "threads": 1, "executions": 55, "seed": 0},
+    **{"warmup_executions": 5, "pte_sha256": "p1", "runner_sha256": "r1", "executorch_version": "1.5.1"},
+    **{"serial": None, "build": "b1", "os_version": "15", "platform": "linux-aarch64", "device_model": "board"},
+    **{"soc": None, "sme2": True, "last_started_at": datetime(2026, 11, 1, 1), "session_ids": ("s1",)},
+    "times_ms": (10.0, 10.1, 10.2, 9.9, 9.8),
+}
+TOY = MeasuredCell(**FACTS)
 NEXT = replace(TOY, cell="c2", session_ids=("s2",), last_started_at=datetime(2026, 11, 2, 1))
 SERIES: dict[str, Any] = {"device": "phone", "model": "other", "precision": "fp16", "variant": "sme2_on", "threads": 2}
 
@@ -50,15 +32,11 @@ def test_nights_share_everything_of_a_series_and_other_arms_everything_but_their
     assert (nights.pairs, nights.only_a, nights.only_b) == ([], [TOY], [other])
 
 
-def test_versions_and_files_do_not_keep_cells_of_two_nights_apart() -> None:
+def test_versions_and_files_do_not_keep_cells_of_two_nights_apart_and_nothing_keeps_two_named_cells() -> None:
     other = replace(NEXT, pte_sha256="p2", runner_sha256="r2", executorch_version="1.6.0", build="b2", executions=20)
     assert match_cells([TOY], [other], "night").pairs == [(TOY, other)]
-
-
-@pytest.mark.parametrize("kind", ["cell", "session"])
-def test_two_cells_are_compared_whatever_they_are(kind: str) -> None:
-    other = replace(NEXT, **SERIES)
-    assert match_cells([TOY], [other], kind).pairs == [(TOY, other)]
+    for kind in ("cell", "session"):
+        assert match_cells([TOY], [other := replace(NEXT, **SERIES)], kind).pairs == [(TOY, other)]
 
 
 def test_of_several_cells_of_a_series_the_one_measured_last_counts_and_the_others_are_listed() -> None:
@@ -67,9 +45,7 @@ def test_of_several_cells_of_a_series_the_one_measured_last_counts_and_the_other
     for cells in ([NEXT, changed], [changed, NEXT]):
         matched = match_cells([TOY], cells, "night")
         assert (matched.pairs, matched.older_b) == ([(TOY, changed)], [NEXT])
-
-
-def test_arms_that_share_a_session_are_refused() -> None:
+    # and arms that share a session are refused
     with pytest.raises(InputError, match="A and B share 1 session; compare two without a common session"):
         match_cells([TOY], [TOY], "night")
 
@@ -79,9 +55,7 @@ def test_what_differs_is_named_in_few_words() -> None:
     assert differing(TOY, upgraded) == ["executorch 1.5.1 -> 1.6.0", "pte", "runner", "build"]
     assert differing(TOY, replace(TOY, executions=20, seed=None)) == ["seed 0 -> unknown", "executions 55 -> 20"]
     assert differing(TOY, NEXT) == []
-
-
-def test_what_two_models_or_two_devices_never_share_is_no_difference() -> None:
+    # and what two models or two devices never share is no difference
     assert differing(TOY, replace(NEXT, model="other", pte_sha256="p2")) == []
     assert differing(TOY, replace(NEXT, device="phone", serial="1", platform="android-arm64", soc="s")) == ["SoC"]
 
@@ -93,11 +67,9 @@ def test_a_difference_is_the_device_s_only_if_both_cells_have_the_same_content_o
     assert have_same_content(TOY, NEXT)
     value: Any = 7 if changed in ("seed", "executions", "warmup_executions") else "other"
     assert not have_same_content(TOY, replace(NEXT, **{changed: value}))
-
-
-def test_unknown_content_is_never_the_same() -> None:
-    assert not have_same_content(replace(TOY, pte_sha256=None), replace(NEXT, pte_sha256=None))
-    assert not have_same_content(replace(TOY, runner_sha256=None), replace(NEXT, runner_sha256=None))
+    # and unknown content is never the same
+    for unknown in ({"pte_sha256": None}, {"runner_sha256": None}):
+        assert not have_same_content(*(replace(each, **unknown) for each in (TOY, NEXT)))  # type: ignore[arg-type]
 
 
 def test_nights_differ_as_the_cell_with_more_nights_states_and_by_an_assumed_amount_without_any() -> None:

@@ -36,7 +36,7 @@ SLOW = (3, 2, 4, 3, 1, 3, 2, 5, 3, 2, 4, 3, 2, 3)
 MIXED_WEEKS = [mixed(number, slow, level) for number, (slow, level) in enumerate(zip(SLOW, WEEKS, strict=True))]
 
 
-def recognized_series(noise: Noise, series: int = 20) -> float:
+def recognized_series(noise: Noise, series: int = 10) -> float:
     """The share of simulated series of 60 nights in which two states are ever recognised."""
     found = []
     for seed in range(series):
@@ -53,14 +53,6 @@ def test_noise_without_two_states_is_never_taken_for_them(name: str) -> None:
 
 def test_two_states_of_sessions_are_recognized() -> None:
     assert recognized_series(Noise(session_states=0.12)) == 1
-
-
-@pytest.mark.parametrize("scale", [0.02, 0.1])
-def test_sessions_with_a_long_tail_do_not_have_two_states(scale: float) -> None:
-    generator = np.random.default_rng(1)
-    for tail in (generator.exponential, generator.gumbel, generator.normal):
-        nights = [cluster_sessions(scale * tail(size=8)) for _ in range(60)]
-        assert all(recognize_states(nights[:end]) is None for end in range(4, 61, 4))
 
 
 @pytest.mark.parametrize(
@@ -117,28 +109,26 @@ def test_the_state_of_each_session_is_found_in_its_own_night(sessions: list[tupl
 
 
 @pytest.mark.parametrize(
-    ("share", "sessions", "is_open"), [(0.4, 7, True), (0.4, 8, False), (0.6, 8, False), (0.6, 7, True)]
+    ("share", "sessions", "is_open"),
+    [(0.4, 7, True), (0.4, 8, False), (0.6, 8, False), (0.6, 7, True), (0.1, 1000, False)],
 )
 def test_sessions_all_in_one_state_are_in_the_usual_one_if_that_is_20_times_likelier(
     share: float, sessions: int, is_open: bool
 ) -> None:
-    # when all sessions lie half way between the two states
+    # when all sessions lie half way between the two states, then 1.5 ** 8 is enough, and 1.5 ** 7 is not
     assigned = assign_states(np.full(sessions, OFFSET / 2), States(OFFSET, share), 0.0)
-    # then 1.5 ** 8 is enough, and 1.5 ** 7 is not
-    assert (assigned is None) == is_open
-    if assigned is not None:
-        assert assigned.slow == (sessions if share > 0.5 else 0)
+    assert (assigned and assigned.slow) == (None if is_open else sessions if share > 0.5 else 0)
 
 
 @pytest.mark.parametrize(
     ("moved", "is_same_content", "slow"),
     [
-        pytest.param(0.24, False, 0, id="near the level of the fast state"),
-        pytest.param(0.26, False, None, id="between both"),
-        pytest.param(0.74, True, None, id="between both, with the same content"),
-        pytest.param(0.76, True, 4, id="near the slow state, with the same content"),
-        pytest.param(0.76, False, None, id="near the slow state, or slower by as much"),
-        pytest.param(1.26, True, None, id="slower than the slow state"),
+        (0.24, False, 0),
+        (0.26, False, None),
+        (0.74, True, None),
+        (0.76, True, 4),
+        (0.76, False, None),
+        (1.26, True, None),
     ],
 )
 def test_otherwise_the_level_decides_unless_a_change_may_be_as_large(
@@ -153,10 +143,7 @@ def test_a_night_with_more_slow_sessions_than_usual_shows_no_change() -> None:
     assert found.verdict == "no change"
     assert found.ratio == pytest.approx(1.0, abs=0.01)
     # and the reason names the states and the counts
-    assert found.reason.endswith(
-        "sessions of this device have two states, 14.7 % apart: 2 fast and 6 slow in this night, compared within each;"
-        " the baseline shown has as many of each"
-    )
+    assert "two states, 14.7 % apart: 2 fast and 6 slow in this night, compared within each" in found.reason
     # and the baseline has as many slow sessions, so that both figures have this ratio
     assert interquartile_mean(times(6)) / (found.baseline_value or 0) == pytest.approx(found.ratio)
 
@@ -176,23 +163,10 @@ def test_equal_content_in_two_states_is_never_a_change() -> None:
     assert {each.verdict for each in judge_all(nights)} <= {"insufficient data", "no change"}
 
 
-def test_nights_before_the_states_were_recognized_count_within_them() -> None:
-    # given nights with few and many slow sessions, of which the fifth shows that there are two states
-    found = judge_all([mixed(number, slow) for number, slow in enumerate((2, 6, 2, 6, 2, 6))])
-    assert "two states" not in found[2].reason
-    # then the next is compared with all of them, and they hardly differ
-    assert found[-1].baseline_nights == 5
-    assert found[-1].ratio == pytest.approx(1.0, abs=0.01)
-
-
 def test_later_nights_never_change_an_earlier_verdict_on_a_device_with_two_states() -> None:
     nights = [*MIXED_WEEKS, mixed(14, 3, 10.6), mixed(15, 0, 11.5), mixed(16, 8)]
     nights += [mixed(17 + at, 0) for at in range(25)]
     assert judge_all(nights) == [judge(nights[: number + 1]) for number in range(len(nights))]
-
-
-def test_a_reset_forgets_the_states() -> None:
-    assert "two states" not in judge([*MIXED_WEEKS, Night("14", times(3), starts_baseline=True), mixed(15, 3)]).reason
 
 
 def test_only_latency_is_compared_within_states() -> None:
@@ -200,19 +174,14 @@ def test_only_latency_is_compared_within_states() -> None:
 
 
 @pytest.mark.parametrize(
-    ("slow_mhz", "clocks"),
-    [
-        pytest.param([2600.0, 2500.0, 2550.0], "2800 MHz or more, after slow ones 2600 MHz or less", id="most of it"),
-        pytest.param([2620.0, 2500.0, 2550.0], None, id="less than half of the distance"),
-        pytest.param([None, 2500.0, 2550.0], None, id="not of each session"),
-    ],
+    ("slowest_mhz", "clocks"),
+    [(2600.0, "clock after fast ones 2800 MHz or more, after slow ones 2600 MHz or less"), (2620.0, ""), (None, "")],
 )
-def test_clocks_that_explain_half_of_the_distance_are_named(slow_mhz: list[float | None], clocks: str | None) -> None:
-    # given the clock after each session of a night, of which three are slow
-    clocks_mhz = (2810.0, 2800.0, 2850.0, 2810.0, 2820.0, *slow_mhz)
+def test_clocks_that_explain_half_of_the_distance_are_named(slowest_mhz: float | None, clocks: str) -> None:
+    # given the clock after each session of a night, of which three are slow, or that of not every one
+    clocks_mhz = (2810.0, 2800.0, 2850.0, 2810.0, 2820.0, slowest_mhz, 2500.0, 2550.0)
     found = judge([*MIXED_WEEKS, replace(mixed(14, 3), frequencies_mhz=clocks_mhz)])
-    named = "5 fast and 3 slow in this night" + (f" (clock after fast ones {clocks})" if clocks else "")
-    assert f"{named}, compared within each" in found.reason
+    assert (clocks in found.reason, "clock" in found.reason) == (True, bool(clocks))
     # and a single slow session is no evidence
     assert "clock" not in judge([*MIXED_WEEKS, replace(mixed(14, 1), frequencies_mhz=clocks_mhz)]).reason
 
@@ -230,20 +199,9 @@ def test_a_night_in_one_state_that_may_have_changed_by_the_distance_is_not_judge
     found = judge([*FEW_WEEKS, last])
     # then the reason states the change in either
     assert (found.verdict, found.ratio, found.baseline_value) == ("insufficient data", None, None)
-    assert found.reason == (
-        "sessions of this device have two states, 14.7 % apart: all 4 are in one, +15.0 % if it is the fast one and"
-        " +0.3 % if it is the slow one"
-    )
+    assert "all 4 are in one, +15.0 % if it is the fast one and +0.3 % if it is the slow one" in found.reason
     # and the night does not count into the baseline of the next
     assert judge([*FEW_WEEKS, last, few(10, 2, content="third")]).baseline_nights == 9
-
-
-def test_a_night_in_one_state_is_assigned_by_the_last_nights_and_their_content() -> None:
-    # given equal content at the level of the slow state, then it is in that
-    assert "0 fast and 4 slow" in judge([*FEW_WEEKS, few(9, 4)]).reason
-    # and given a night that is shifted by half the distance, then the next is compared with it
-    assert "4 fast and 0 slow" in judge([*FEW_WEEKS, few(9, 2, 10.7, "other"), few(10, 0, 10.7, "other")]).reason
-    assert "all 4 are in one" in judge([*FEW_WEEKS, few(9, 0, 10.7, "other")]).reason
 
 
 def test_sides_that_show_the_same_two_states_are_compared_within_them() -> None:
@@ -254,15 +212,7 @@ def test_sides_that_show_the_same_two_states_are_compared_within_them() -> None:
     assert (plain.answer, found.answer) == ("unknown", "different")
     assert found.ratio == pytest.approx(1.05, abs=0.01)
     assert (found.time_a, found.time_b, found.superiority) == (plain.time_a, plain.time_b, plain.superiority)
-    assert found.note == (
-        "sessions of this device have two states, 14.7 % apart: A 3 fast and 5 slow, B 6 fast and 2 slow, compared"
-        " within each, so the ratio is not that of the times"
-    )
-
-
-def test_sides_without_two_states_are_compared_as_they_are() -> None:
-    for a, b in ((times(0), times(0, 11.5)), (times(0), times(4)), ((), times(3)), ((0.0,) * 8, times(3))):
-        assert compare_sessions(a, b) == compare(a, b)
+    assert "A 3 fast and 5 slow, B 6 fast and 2 slow, compared within each" in str(found.note)
 
 
 @settings(max_examples=30)
@@ -287,15 +237,3 @@ def test_a_side_that_may_be_in_either_state_is_unknown_with_the_reason(slow_a: i
     assert (found.answer, found.ratio, found.low, found.more_sessions) == ("unknown", None, None, None)
     reason = "all 8 are in one" if 4 in (slow_a, slow_b) else "A is all in one, and B is in the other or changed by"
     assert reason in (found.note or "")
-
-
-def test_nights_with_a_time_of_zero_show_no_states_and_hide_none() -> None:
-    nights: list[tuple[float, ...]] = [times(3)] * 4
-    assert states_from_times([*[(0.0,) * 8] * 9, *nights]) == states_from_times(nights) is not None
-    assert states_from_times([(0.0,) * 8] * 4) is None
-
-
-def test_many_sessions_are_assigned_as_few_are() -> None:
-    assigned = assign_states(np.full(1000, OFFSET / 2), States(OFFSET, 0.1), 0.0)
-    assert assigned is not None
-    assert assigned.slow == 0

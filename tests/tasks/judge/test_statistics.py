@@ -1,7 +1,7 @@
 """Statistics of one session: what they find, and how often they find what is not there."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, astuple
+from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -70,12 +70,6 @@ def test_only_slow_runs_at_the_beginning_are_warm_up(
     assert session_statistics(latency, 0).settled_after_runs == settled_after_runs
 
 
-def test_warm_up_that_fades_is_counted_until_it_is_lost_in_the_noise() -> None:
-    latency = steady(50)
-    latency[:10] *= 1 + 0.2 * np.exp(-np.arange(10) / 2)
-    assert 4 <= (session_statistics(latency, 0).settled_after_runs or 0) <= 7
-
-
 @pytest.mark.parametrize("runs", [20, 100, 101, 999])
 def test_drift_is_the_change_over_the_session(runs: int) -> None:
     # given a session that gets 10 % slower, with a few outliers
@@ -86,41 +80,19 @@ def test_drift_is_the_change_over_the_session(runs: int) -> None:
     assert (found.drift_share, found.quartile_ratio) == pytest.approx((0.095, 1.0741), abs=0.01)
 
 
-def test_the_unit_of_the_latencies_does_not_matter() -> None:
-    latency = steady(200)
-    in_seconds = session_statistics(latency / 1e9, 10)
-    assert asdict(in_seconds) == pytest.approx(asdict(session_statistics(latency, 10)))
-
-
 def test_a_very_long_session_is_looked_at_in_blocks() -> None:
     # given 300,000 runs in two modes, the first 30,000 of them slower
     latency = steady(300_000) * (1 + 0.3 * (np.arange(300_000) % 2))
     latency[:30_000] *= 2
     found = session_statistics(latency, 0)
-    # then
-    assert found.settled_after_runs == pytest.approx(30_000, abs=600)
+    assert (found.settled_after_runs, found.drift_share) == (pytest.approx(30_000, abs=600), pytest.approx(0, abs=0.01))
     assert found.is_bimodal
-    assert found.drift_share == pytest.approx(0, abs=0.01)
-
-
-def test_outliers_to_either_side_are_counted() -> None:
-    latency = steady(100)
-    latency[[20, 50]] *= 1.2
-    latency[80] *= 0.8
-    assert session_statistics(latency, 0).outlier_runs == 3
 
 
 def test_two_modes_are_found_although_one_is_rare_or_comes_first() -> None:
     # given runs on a fast and on a slow core, by turns, in a row, or on the slow one for every fourth run
     for slow in (np.arange(100) % 2 == 0, np.arange(100) >= 50, np.arange(100) % 4 == 0):
         assert session_statistics(steady(100) * (1 + 0.3 * slow), 0).is_bimodal
-
-
-def test_modes_less_than_one_percent_apart_are_one() -> None:
-    # given runs that a coarse clock rounds to two values
-    apart = np.arange(60) % 2
-    assert not session_statistics(MS * (1 + 0.008 * apart), 0).is_bimodal
-    assert session_statistics(MS * (1 + 0.012 * apart), 0).is_bimodal
 
 
 @pytest.mark.parametrize("runs", [20, 100])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sql.warehouse import open_read_only
-from tasks.pages.page import BarChart, Block, Fold, Heading, Log, Paragraph, Points
+from tasks.pages.page import BarChart, Block, Fold, Heading, Log, Paragraph, Points, Section
 from tasks.pages.report import SECTIONS, sweep_page
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.table import Table
@@ -28,6 +28,12 @@ class Part(fixtures_pages.Part):
 
     flagged: list[str] = field(default_factory=list)
     summary: str = ""
+
+    @classmethod
+    def of(cls, section: Section) -> "Part":
+        part = cls(summary=" ".join(map(plain_text, section.summary)))
+        part.add(section.blocks)
+        return part
 
     def add(self, blocks: Sequence[Block]) -> None:
         for block in blocks:
@@ -80,10 +86,7 @@ class Sweep:
         for make in SECTIONS:
             names = {"categories": "time"}
             if names.get(make.__name__, make.__name__) == anchor:
-                section = make(self.answers)
-                part = Part(summary=" ".join(map(plain_text, section.summary)))
-                part.add(section.blocks)
-                return part
+                return Part.of(make(self.answers))
         raise KeyError(anchor)
 
     @property

@@ -47,20 +47,6 @@ def test_a_loss_of_precision_is_a_fault_if_it_stays_and_is_below_the_limit(sweep
     assert section.summary == (sentence if result.startswith("first") else "")
 
 
-def two_sessions(sweep: Sweep) -> None:
-    for number, error in enumerate((1e-6, 3e-5)):
-        output = {**ERRORS, "max_abs_error": error, "nonfinite_mismatches": number}
-        sweep.session([MS], accuracy=[output], repetition=number)
-
-
-@with_sessions(two_sessions)
-def test_accuracy_is_the_largest_error_of_all_sessions(sweep: Sweep) -> None:
-    accuracy = sweep["accuracy"]
-    figures = [accuracy.column(head) for head in ("Max abs", "Max rel", "Not finite")]
-    assert figures == [["3.0e-05"], [DASH], ["1"]]
-    assert "Largest absolute output error against eager PyTorch: 3.0e-05 (toy fp32 on host)" in accuracy.summary
-
-
 def inaccurate_with_sme2(sweep: Sweep) -> None:
     limited = {**ERRORS, "max_abs_error": 0.5, "nonfinite_mismatches": 0, "cosine": 0.5, "min_snr_db": 10.0}
     good = [{**limited, "reference": "eager", "snr_db": 40.0, "is_inaccurate": False}]

@@ -7,7 +7,7 @@ import pytest
 from tasks.pages.operators import categories
 from tasks.pages.page import StackChart
 from tasks.results.operators import OTHER, REST, CategoryRow
-from tests.fixtures.report import MS, qnn_etdump
+from tests.fixtures.report import MS
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE
 from tests.tasks.pages.conftest import Part, Sweep, with_sessions
 from tests.tasks.pages.rows import answers_of, row
@@ -17,15 +17,11 @@ DASH = "\u2013"
 
 def test_categories_that_no_longer_exist_add_up_to_other_in_table_and_chart() -> None:
     # given a cell of a warehouse with two categories that were removed, beside Other
-    shares = {"Convolution": 0.5, "Removed": 0.2, OTHER: 0.1, "Removed too": 0.15, REST: 0.05}
-    rows = [
-        row(CategoryRow, category=name, time_ms=10 * share, share=share, resolution_ms=0.0)
-        for name, share in shares.items()
-    ]
+    shares = ("Convolution", 0.5), ("Removed", 0.2), (OTHER, 0.1), ("Removed too", 0.15), (REST, 0.05)
+    rows = (row(CategoryRow, category=name, time_ms=10 * each, share=each, resolution_ms=0.0) for name, each in shares)
     section = categories(answers_of(*rows))
     # then Other has the time of all three
-    time = Part()
-    time.add(section.blocks)
+    time = Part.of(section)
     assert [time.column(head) for head in ("Other", "Sum", "Time")] == [["45.0"], ["100.0"], ["10.000"]]
     (chart,) = [block for block in section.blocks if isinstance(block, StackChart)]
     drawn = {segment.category: round(segment.share, 3) for segment in chart.bars[0][1]}
@@ -70,19 +66,6 @@ def test_operators_over_5_percent_are_highlighted(sweep: Sweep) -> None:
     assert operators.flagged == ["90.0", "portable", "6.0"]
 
 
-@with_sessions(lambda sweep: sweep.session([10 * MS], files={"model.etdump": qnn_etdump()}))
-def test_a_delegate_without_usable_times_is_explained_beside_its_share(sweep: Sweep) -> None:
-    # given cycles of QNN in a call of 8 of 10 ms
-    assert "QNN delegate: shown as the total of its calls; QNN reports cycles" in sweep["time"].words
-    operators = sweep["operators"]
-    assert (operators.column("Operator"), operators.column("Share")) == (["QNN delegate"], ["80.0"])
-
-
-@with_sessions(lambda sweep: sweep.session([(10 * MS, {"Frobnicate (NC) #1": 5 * MS})]))
-def test_an_operator_without_a_category_is_named(sweep: Sweep) -> None:
-    assert "Counted as Other because they have no category: Frobnicate" in sweep["time"].words
-
-
 def portable_operators(sweep: Sweep) -> None:
     reasons = {"aten.mean.dim": (2, "keepdim is off"), "aten.view_copy.default": (3, None)}
     portable = [{"operator": name, "count": count, "reason": reason} for name, (count, reason) in reasons.items()]
@@ -93,11 +76,8 @@ def portable_operators(sweep: Sweep) -> None:
 def test_portable_operators_have_their_weight_and_the_exporters_reason(sweep: Sweep) -> None:
     portable = sweep["portable"]
     weights, heavy, light = portable.tables
-    unknown = "Keepdim is off. No rewrite is known: replace the operator in the model, or accept its time."
-    assert (weights[1][-1], heavy[1:]) == (
-        "20.0",
-        [["toy", "fp32", "aten.mean.dim", "2", "20.0", "host", "keepdim is off", unknown]],
-    )
+    assert weights[1][-1] == "20.0"
+    assert heavy[1][:-1] == ["toy", "fp32", "aten.mean.dim", "2", "20.0", "host", "keepdim is off"]
     assert light[1][2:] == ["aten.view_copy.default", "3", DASH, DASH, "the partitioner gave no reason", DASH]
 
 
@@ -121,21 +101,3 @@ def mean_of(*times_ms: int) -> Callable[[Sweep], None]:
 )
 def test_light_portable_operators_have_their_largest_weight_in_the_summary(sweep: Sweep, sentence: str) -> None:
     assert sweep["portable"].summary == sentence
-
-
-def two_contents(sweep: Sweep) -> None:
-    """A model that was changed between two starts of a sweep."""
-    exact = [{"output": 0, "max_abs_error": 1e-6, "max_rel_error": 1e-3, "nonfinite_mismatches": 0}]
-    for _ in range(2):
-        sweep.session([(2 * MS, {CONVOLUTION: MS})], accuracy=exact, model__pte_sha256="first000" * 8)
-        sweep.session([(90 * MS, {CONVOLUTION: 80 * MS})], accuracy=exact, model__pte_sha256="changed0" * 8)
-
-
-@with_sessions(two_contents)
-def test_contents_that_share_a_name_are_listed_apart_with_what_differs(sweep: Sweep) -> None:
-    # then every section has two rows, each with its own figures, and nothing in between
-    latency, time = sweep["latency"], sweep["time"]
-    differs = ["pte changed0", "pte first000"]
-    assert (latency.column("Time"), latency.column("Sessions")) == (["90.000", "2.000"], ["2", "2"])
-    assert latency.column("What differs") == sweep["accuracy"].column("What differs") == differs
-    assert (time.column("Convolution"), time.column("Sum")) == (["88.9", "50.0"], ["100.0", "100.0"])

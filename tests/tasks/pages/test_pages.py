@@ -40,12 +40,6 @@ def test_markdown_has_the_tables_of_the_html(report: Report) -> None:
     assert [[[cell.replace("(emulated)", "emulated") for cell in row] for row in table] for table in tables] == expected
 
 
-def test_what_is_highlighted_is_bold_in_markdown_and_charts_are_drawn_to_scale(report: Report) -> None:
-    assert '<td class="num flag"' in report.html
-    assert "**not proven**" in report.markdown
-    assert report.html.count('<rect class="part ') > 3
-
-
 def test_names_cannot_break_out_of_html_or_markdown(maker: BundleMaker) -> None:
     run = (20 * MS, {CONVOLUTION: 12 * MS, f"native_call_{NASTY}": 4 * MS})
     maker.session([run], model__name=NASTY, device__name=NASTY)

@@ -1,9 +1,5 @@
 """The sections on sessions: those without a result, and where figures come from."""
 
-from typing import Any
-
-import pytest
-
 from tasks.bundle.remedy import remedy
 from tasks.pages.sessions import failures
 from tests.fixtures.report import MS
@@ -21,26 +17,18 @@ def only_a_crash(sweep: Sweep) -> None:
 def test_a_failure_has_its_reason_its_log_and_the_next_step(sweep: Sweep) -> None:
     section = sweep["failures"].words
     assert section.startswith("One session has no result: runner_crashed on host: one session failed")
-    for sentence in ("The runner was ended by signal 11 (SIGSEGV).", "last words", f"Next: {shown_remedy()}"):
+    remedy_words = remedy("runner_crashed").replace("`", "")
+    for sentence in ("The runner was ended by signal 11 (SIGSEGV).", "last words", f"Next: {remedy_words}"):
         assert sentence in section
     assert "No session of this sweep succeeded, so there is no latency." in sweep["latency"].words
     assert "No result for one session: host (runner_crashed)." in sweep.head
 
 
-def shown_remedy() -> str:
-    return remedy("runner_crashed").replace("`", "")
-
-
 def repeated_and_discarded(sweep: Sweep) -> None:
     sweep.session(status="failed", reason_code="device_lost", reason="the cable", attempt=1)
     sweep.session([MS], attempt=2)
-    discarded: dict[str, Any] = {
-        "status": "invalid",
-        "reason_code": "first_session",
-        "reason": "discarded",
-        "repetition": -1,
-    }
-    sweep.session(session_id="d" * 16, **discarded)
+    discarded = {"status": "invalid", "reason_code": "first_session", "reason": "discarded"}
+    sweep.session(session_id="d" * 16, repetition=-1, **discarded)
 
 
 @with_sessions(repeated_and_discarded)
@@ -67,18 +55,12 @@ def test_similar_failures_are_one_entry_with_each_log_once(sweep: Sweep) -> None
     assert section.words.count("Last lines of the log of") == 2
 
 
-@pytest.mark.parametrize("reason_code", ["thermal", "export_failed", "device_lost", "never heard of", None])
-def test_every_reason_has_a_next_step(reason_code: str | None) -> None:
-    assert remedy(reason_code).endswith(".")
-
-
 def test_dropped_sessions_and_bundles_that_could_not_be_loaded_are_named() -> None:
     # given a sweep without a failed session, of which 12 bundles were refused and 8 sessions dropped
     answers = answers_of()
     answers.not_loaded = [f"{number}/model.etdump: the file is missing" for number in range(12)]
     answers.dropped = "8 dropped (`--finish-by 06:00`)"
-    section = Part()
-    section.add(failures(answers).blocks)
+    section = Part.of(failures(answers))
     # then all are stated, and nothing states that every session has a result
     assert section.words.startswith("12 bundles could not be loaded and are in no figure: 0/model.etdump: the file is")
     assert "\u2026 and 2 more; etfarm warehouse load lists them." in section.words
@@ -102,22 +84,3 @@ def test_every_figure_can_be_traced_to_its_sessions(sweep: Sweep) -> None:
     assert models[1][:3] == ["toy", "fp32", "p1"]
     assert (sessions[1][0], sessions[1][10]) == ("c0ffee" + "0" * 10, "31.5 \u2192 36.0")
     assert f"bundles/{sweep.answers.sweep.sweep_id}/<session>" in section.words
-
-
-def waits(sweep: Sweep) -> None:
-    """One device waited for seconds, another one for minutes."""
-    die = {"limit": "max_die_c", "bound": 50, "value": 49, "worst": 71.5, "waited_s": 150}
-    memory = {"limit": "min_free_memory_mb", "bound": 500, "value": 800, "worst": 300, "waited_s": 8}
-    limits: dict[str, list[dict[str, Any]]] = {"patient": [memory]}
-    sweep.session([MS], device__name="patient", gates=limits["patient"])
-    sweep.session([MS], gates=[die, memory])
-    sweep.session([MS], gates=[die])
-
-
-@with_sessions(waits)
-def test_long_waits_for_the_limits_are_a_line_for_each_device(sweep: Sweep) -> None:
-    sentence = (
-        "host waited 5 min: max_die_c 5 min before two sessions (limit 50, up to 71.5), "
-        "min_free_memory_mb 8 s before one session (limit 500, down to 300)."
-    )
-    assert f"Waits for the limits {sentence} Sessions" in sweep["provenance"].words

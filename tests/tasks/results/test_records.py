@@ -42,16 +42,12 @@ PYTHON_TYPES: dict[str, object] = {
     'STRUCT(reason VARCHAR, "operator" VARCHAR)': str,
     'STRUCT(fact VARCHAR, "before" VARCHAR, "after" VARCHAR)[]': str,
 }
-
-
 PARAMETERS: dict[str, object] = {
     **dict.fromkeys(("sweep_id", "device", "cell"), "none"),
     "heavy_share": 0.05,
     **dict.fromkeys(("night", "before", "after", "first", "last"), date(2026, 11, 1)),
     **{name: [] for name in ("series", "devices", "cells", "session_ids", "session_keys", "nights")},
 }
-
-
 QUERIES = {file.name: file.text for file in sql_files("queries")}
 
 
@@ -144,13 +140,13 @@ def test_a_table_of_the_first_rows_says_how_many_are_hidden_and_where() -> None:
         sessions: Annotated[int, Number("Sessions")]
 
     rows = [CountedRow(count) for count in range(1202)]
-    # given the first two of 1,202 rows, then all of exactly as many
     table = first_rows(rows, 2, "elsewhere")
-    assert [line[0].text for line in table.rows] == ["0", "1"]
-    assert plain_text(table.hidden) == "1,200 more rows: elsewhere"
-    assert first_rows(rows[:2], 2, "elsewhere").hidden == ""
+    assert ([line[0].text for line in table.rows], plain_text(table.hidden)) == (
+        ["0", "1"],
+        "1,200 more rows: elsewhere",
+    )
     # and a limit that it is within changes nothing
-    assert table.shortened(2, "there") == table
+    assert (first_rows(rows[:2], 2, "elsewhere").hidden, table.shortened(2, "there")) == ("", table)
 
 
 @every_row_class

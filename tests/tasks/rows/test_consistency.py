@@ -1,6 +1,7 @@
 """A runner's statements about one session must fit together; each contradiction is told with both figures."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,36 +48,27 @@ def contradiction(
     return contradiction_between(runs(*(execute_ns or (2 * MS, MS, MS)), start=start), claims)
 
 
+def times(*execution_ns: int) -> dict[str, Any]:
+    return {"execution_ns": list(execution_ns)}
+
+
+LONG = 5 * MS // 4
+
+
 @pytest.mark.parametrize(
     ("honest", "lie", "sentence"),
     [
-        ({}, {"execution_ns": [2 * MS + 300, MS + 300]}, "stats.json states 2 times of executions, and the ETDump 3"),
-        (
-            {"execution_ns": [2 * MS, MS, MS - 100]},
-            {"execution_ns": [2 * MS, MS, MS - 101]},
-            "execution 2 lasts 1000000 ns in the ETDump, and 999899 ns around it in stats.json",
-        ),
-        (
-            {"execution_ns": [3 * MS, 5 * MS // 4, 5 * MS // 4]},
-            {"execution_ns": [3 * MS, 5 * MS // 4 + 9, 5 * MS // 4 + 9]},
-            "execution 1 lasts 1000000 ns in the ETDump, and 1250009 ns in stats.json; all others differ more",
-        ),
-        (
-            {"load_ns": 100 * MS},
-            {"load_ns": 115 * MS},
-            "the runner states 0.121 s of loading and executions, but its job",
-        ),
-        ({"exit_reason": None}, {"exit_reason": "crashed"}, "stats.json states `exit_reason` 'crashed'"),
+        ({}, times(2 * MS + 300, MS + 300), "states 2 times of executions, and the ETDump 3"),
+        (times(2 * MS, MS, MS - 100), times(2 * MS, MS, MS - 101), "execution 2 lasts 1000000 ns .* 999899 ns around"),
+        (times(3 * MS, LONG, LONG), times(3 * MS, LONG + 9, LONG + 9), "execution 1 lasts 1000000 ns .* 1250009 ns"),
+        ({"load_ns": 100 * MS}, {"load_ns": 115 * MS}, "the runner states 0.121 s of loading and executions"),
+        ({"exit_reason": None}, {"exit_reason": "crashed"}, "states `exit_reason` 'crashed'"),
         (
             {"sme2_hardware": True, "platform": "linux-aarch64"},
             {"sme2_hardware": True},
-            "stats.json states SME2, but the runner is one for linux-x86_64",
+            "states SME2, but the runner is one for linux-x86_64",
         ),
-        (
-            {"start": (0, 2 * MS, 20 * MS)},
-            {"start": (0, 2 * MS - 1, 20 * MS)},
-            "execution 1 begins 1 ns before the end of execution 0",
-        ),
+        ({"start": (0, 2 * MS, 20 * MS)}, {"start": (0, 2 * MS - 1, 20 * MS)}, "execution 1 begins 1 ns before"),
     ],
     ids=["another count", "longer inside", "a part of the time", "longer than the job", "crashed", "SME2", "overlap"],
 )
@@ -84,14 +76,13 @@ def test_a_contradiction_is_reported_and_what_just_fits_is_not(
     honest: dict[str, Any], lie: dict[str, Any], sentence: str
 ) -> None:
     assert contradiction(**honest) is None
-    assert sentence in str(contradiction(**lie))
+    assert re.search(sentence, str(contradiction(**lie)))
 
 
 @pytest.mark.parametrize(("around_us", "is_reported"), [(60, False), (61, True)])
 def test_recording_may_take_longer_than_a_tiny_model(around_us: int, is_reported: bool) -> None:
     # given executions of 10 us
-    times = [around_us * US] * 3
-    assert bool(contradiction(*[10 * US] * 3, execution_ns=times)) == is_reported
+    assert bool(contradiction(*[10 * US] * 3, **times(*[around_us * US] * 3))) == is_reported
 
 
 def test_a_registered_runner_is_compared_with_its_job_alone() -> None:
@@ -111,33 +102,27 @@ def test_a_session_that_contradicts_itself_has_failed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("times", "inside_ns", "is_reported"),
+    ("lasted", "inside_ns", "is_reported"),
     [
-        ([1_000_000] * 5, 999, True),
-        ([1_000_000] * 4, 999, False),
-        ([1_000_000] * 4 + [1_000_001], 999, False),
-        ([1_000_000] * 5, 2_000, False),
-        ([9_000_001] + [1_000_000] * 10, 999, True),
-        ([9_000_001] + [1_000_000] * 9, 999, False),
-        ([9_000_001] + [400_000] * 10, 999, False),
+        pytest.param([MS] * 5, 999, True, id="identical"),
+        pytest.param([MS] * 4, 999, False, id="too few"),
+        pytest.param([MS] * 4 + [MS + 1], 999, False, id="one differs"),
+        pytest.param([MS] * 5, 2_000, False, id="coarse clock"),
+        pytest.param([9 * MS + 1] + [MS] * 10, 999, True, id="but the warm-up"),
+        pytest.param([9 * MS + 1] + [MS] * 9, 999, False, id="too few beside others"),
+        pytest.param([9 * MS + 1] + [400_000] * 10, 999, False, id="short"),
     ],
-    ids=["identical", "too few", "one differs", "coarse clock", "but the warm-up", "too few beside others", "short"],
 )
 def test_executions_that_are_identical_to_the_step_of_the_clock_are_no_measurements(
-    times: list[int], inside_ns: int, is_reported: bool
+    lasted: list[int], inside_ns: int, is_reported: bool
 ) -> None:
     # given executions of 1 ms with an operator inside each, whose length shows the step of the clock
     tree = tuple(TreeNode(-1, kind, kind, 0, 0, OperatorName(kind)) for kind in ("method", "portable"))
-    zeros, durations = np.zeros(1, np.int64), np.array([inside_ns])
-    seen = Runs(
-        np.array(times), np.arange(len(times)) * 10 * MS, tree, zeros, np.ones(1, np.int64), zeros, durations, zeros
-    )
-    cause = contradiction_between(seen, Claims("sme2_off", len(times), 1, "x", NO_FACTS))
-    assert cause == (
-        f"{times.count(1_000_000)} of {len(times)} executions in the ETDump last 1000000 ns, on a clock of 1 ns"
-        if is_reported
-        else None
-    )
+    zero, one, starts = np.zeros(1, np.int64), np.ones(1, np.int64), np.arange(len(lasted)) * 10 * MS
+    seen = Runs(np.array(lasted), starts, tree, zero, one, zero, np.array([inside_ns]), zero)
+    cause = contradiction_between(seen, Claims("sme2_off", len(lasted), 1, "x", NO_FACTS))
+    words = f"{lasted.count(MS)} of {len(lasted)} executions in the ETDump last 1000000 ns, on a clock of 1 ns"
+    assert cause == (words if is_reported else None)
 
 
 FACTS = [("SME", Facts(sme=True), Facts(sme=False)), ("SME2", Facts(sme2=True), Facts(sme2=False))]
@@ -155,20 +140,18 @@ def test_a_processor_that_is_not_the_devices_is_reported(name: str, honest: Fact
 def test_the_etdump_of_an_earlier_session_is_recognized() -> None:
     # given the ETDump of a session
     seen: dict[str, str] = {}
-    assert copied_etdump(b"x", runs(MS, MS), "first", seen) is None
     # then it may be judged again, and is not that of another session
-    assert copied_etdump(b"x", runs(MS, MS), "first", seen) is None
-    cause = (
-        "its ETDump is that of session first: both have SHA-256 2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db0225"
-    )
+    for _ in range(2):
+        assert copied_etdump(b"x", runs(MS, MS), "first", seen) is None
+    cause = "its ETDump is that of session first: both have SHA-256 2d711642b726b04401627ca9fbac32f5c8"
     assert str(copied_etdump(b"x", runs(MS, MS), "second", seen)).startswith(cause)
 
 
 @pytest.mark.parametrize(("step_ns", "is_reported"), [(1, True), (1_000, False)])
 def test_the_times_of_an_earlier_session_at_another_time_are_recognized(step_ns: int, is_reported: bool) -> None:
     # given two ETDumps whose executions last equally long, on a fine clock or on one of a few steps
-    times = [2_345_678, 1_003_217, 1_001_904, 1_009_461, 1_000_377]
-    first = runs(*(each // step_ns * step_ns for each in times), start=tuple(range(0, 50 * MS, 10 * MS)))
+    lasted = [2_345_678, 1_003_217, 1_001_904, 1_009_461, 1_000_377]
+    first = runs(*(each // step_ns * step_ns for each in lasted), start=tuple(range(0, 50 * MS, 10 * MS)))
     shifted = replace(first, run_start_ns=first.run_start_ns + 12_345)
     # when both are judged
     seen: dict[str, str] = {}

@@ -94,16 +94,18 @@ def test_a_slow_execution_that_became_a_copy_of_the_fastest_one_is_recognized() 
     assert copied_execution(runs) is None
     # when the slowest gets the times of the fastest
     slow, fast = int(runs.execute_ns.argmax()), int(runs.execute_ns.argmin())
-    for column in (runs.start_ns, runs.dur_ns):
-        column[runs.run == slow] = column[runs.run == fast]
-    runs.execute_ns[slow] = runs.execute_ns[fast]
+
+    def copy(of: Runs) -> None:
+        for column in (of.start_ns, of.dur_ns):
+            column[of.run == slow] = column[of.run == fast]
+        of.execute_ns[slow] = of.execute_ns[fast]
+
+    copy(runs)
     # then both are named
     first, second = sorted((slow, fast))
     reported = f"in the ETDump, execution {second} is a copy of execution {first}: both last {runs.execute_ns[fast]} ns"
     assert str(copied_execution(runs)).startswith(reported)
     # and on a clock of 10 us it may be chance
     coarse = executions(chance, 1_000_000, begin, inside)
-    for column in (coarse.start_ns, coarse.dur_ns):
-        column[coarse.run == slow] = column[coarse.run == fast]
-    coarse.execute_ns[slow] = coarse.execute_ns[fast]
+    copy(coarse)
     assert copied_execution(coarse) is None

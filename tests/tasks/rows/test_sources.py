@@ -58,8 +58,8 @@ WHERE = ("source_operator", "module_path", "file_line", "certainty")
 def test_each_operator_has_its_source_and_the_times_of_modules_add_up(maker: BundleMaker) -> None:
     # given a transpose that was inserted, two convolutions of which one runs as a fully connected operator, and a mean
     times = {TRANSPOSE: MS, CONVOLUTION: 2 * MS, LINEAR: 3 * MS, MEAN: MS}
-    maker.session([(10 * MS, times)] * 3, files=sources(NODES))
-    maker.session([(10 * MS, times)] * 3, files=sources(NODES))
+    for _ in range(2):
+        maker.session([(10 * MS, times)] * 3, files=sources(NODES))
     maker.load()
     # then operators are named as in the model
     columns = "operator, source_operator, fused_with, module_path, file_line, certainty"
@@ -85,23 +85,31 @@ def test_each_operator_has_its_source_and_the_times_of_modules_add_up(maker: Bun
 NOT_ALIGNED = "the operators of the delegate do not match the nodes of XNNPACK's graph one by one"
 NOT_REPORTED = "this backend does not state which operators of the model it runs"
 RELU, CONV = "aten.relu.default", "aten.convolution.default"
-# Nodes of the graph, names of the operators that ran, columns, and the rows.
+FUSED, NOTED = ("source_operator", "fused_with"), (*WHERE, "note")
 Node = dict[str, Any]
+
+
+def node(kind: str, *of: int, clamp: int | None = None) -> Node:
+    """A node of XNNPACK's graph that stands for these sources."""
+    return {"kind": f"XNN{kind}", "sources": of} | ({} if clamp is None else {"clamp": [clamp]})
+
+
+# Nodes of the graph, names of the operators that ran, columns, and the rows.
 ALIGNED: dict[str, tuple[list[Node] | None, list[str], tuple[str, ...], Described]] = {
     "an activation that ran separately is not fused": (
-        [{"kind": "XNNAdd", "sources": [4], "clamp": [1]}],
+        [node("Add", 4, clamp=1)],
         [ADD, CLAMP],
-        ("source_operator", "fused_with"),
+        FUSED,
         [(ADD, "aten.add.Tensor", None), (CLAMP, RELU, None)],
     ),
     "an activation that may have run separately is possibly fused": (
-        [{"kind": "XNNAdd", "sources": [4], "clamp": [1]}, {"kind": "XNNClamp", "sources": [3]}],
+        [node("Add", 4, clamp=1), node("Clamp", 3)],
         [ADD, CLAMP],
-        ("source_operator", "fused_with"),
+        FUSED,
         [(ADD, "aten.add.Tensor", f"possibly {RELU} of body.act"), (CLAMP, f"{RELU} or aten.mean.dim", None)],
     ),
     "a node without an event was not executed": (
-        [{"kind": "XNNConvert", "sources": [4]}, {"kind": "XNNConv2d", "sources": [0]}],
+        [node("Convert", 4), node("Conv2d", 0)],
         [CONVOLUTION],
         WHERE,
         [
@@ -110,40 +118,22 @@ ALIGNED: dict[str, tuple[list[Node] | None, list[str], tuple[str, ...], Describe
         ],
     ),
     "what the order leaves open names what the candidates share": (
-        [{"kind": "XNNConv2d", "sources": [0]}, {"kind": "XNNDepthwiseConv2d", "sources": [1]}],
+        [node("Conv2d", 0), node("DepthwiseConv2d", 1)],
         [CONVOLUTION],
         WHERE,
         [(CONVOLUTION, f"{CONV} or {RELU}", "body", None, "ambiguous")],
     ),
     "operators that do not match the nodes have the module around them": (
-        [{"kind": "XNNAdd", "sources": [4]}],
+        [node("Add", 4)],
         [CONVOLUTION],
-        (*WHERE, "note"),
-        [
-            (
-                CONVOLUTION,
-                None,
-                "body",
-                None,
-                "unknown",
-                "the operators of the delegate do not match the nodes of XNNPACK's graph one by one",
-            )
-        ],
+        NOTED,
+        [(CONVOLUTION, None, "body", None, "unknown", NOT_ALIGNED)],
     ),
     "operators of a backend that states no nodes have the module around them": (
         None,
         [CONVOLUTION],
-        (*WHERE, "note"),
-        [
-            (
-                CONVOLUTION,
-                None,
-                "body",
-                None,
-                "unknown",
-                "this backend does not state which operators of the model it runs",
-            )
-        ],
+        NOTED,
+        [(CONVOLUTION, None, "body", None, "unknown", NOT_REPORTED)],
     ),
 }
 

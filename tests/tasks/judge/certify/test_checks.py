@@ -61,10 +61,8 @@ def test_bytes_that_come_back_changed_fail_the_check(subject: Subject, monkeypat
 
     def damage(device: Device, remote: str, local: Path) -> None:
         fetch(device, remote, local)
-        with local.open("r+b") as stream:
-            first = stream.read(1)
-            stream.seek(0)
-            stream.write(bytes([first[0] ^ 1]))
+        content = local.read_bytes()
+        local.write_bytes(bytes([content[0] ^ 1]) + content[1:])
 
     monkeypatch.setattr(type(subject.device), "fetch", damage)
     with pytest.raises(FarmError, match="differ from those that were sent"):
@@ -97,9 +95,7 @@ def test_a_file_that_a_refused_push_leaves_fails_the_check(subject: Subject, mon
         raise NoSpaceOnDevice(device.name, f"no space left for {remote}")
 
     monkeypatch.setattr(type(subject.device), "upload", keep_a_part)
-    with pytest.raises(
-        FarmError, match=r"a push that did not fit left files on the device: 1, for example .*root of the farm"
-    ):
+    with pytest.raises(FarmError, match=r"a push that did not fit left files on the device: 1, for example .*root of"):
         checks.check_full_disk(subject)
     assert not Path(subject.small_disk).exists()
 
@@ -110,9 +106,8 @@ def test_nothing_is_left_on_the_device_but_what_was_there_before(subject: Subjec
     call(subject.device, ["mkdir", "-p", "--", f"{subject.device.root}/blobs"])
     assert checks.check_leftovers(subject).status == "passed"
     assert os.listdir(kept.parent) == ["blobs"]  # noqa: PTH208
+    # and a session folder that is left fails the check
 
-
-def test_a_session_folder_that_is_left_fails_the_check(subject: Subject) -> None:
     call(subject.device, ["mkdir", "-p", "--", f"{subject.device.root}/sessions/0123456789abcdef"])
     with pytest.raises(FarmError, match="0 jobs and 1 session folders were left"):
         checks.check_leftovers(subject)

@@ -22,7 +22,6 @@ DEVICE = "devices/phone-001.html"
 
 @pytest.fixture(scope="module")
 def site(warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The published folder."""
     needs("chromium")
     folder: Path = tmp_path_factory.mktemp("site")
     publish_site(warehouse, str(folder))
@@ -31,7 +30,6 @@ def site(warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def chromium(site: Path) -> Iterator[Any]:
-    """The system's browser."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -49,9 +47,7 @@ def page(chromium: Any) -> Iterator[Any]:
     wrong: list[str] = []
     page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on(
-        "request", lambda request: wrong.append(request.url) if not request.url.startswith(("file:", "data:")) else None
-    )
+    page.on("request", lambda each: None if each.url.startswith(("file:", "data:")) else wrong.append(each.url))
     yield page
     context.close()
     assert wrong == []
@@ -69,18 +65,12 @@ def history_of(site: Path, model: str) -> str:
     return next(f"{DEVICE}?series={series}" for series, each in histories.items() if each["model"] == model)
 
 
-def open_page(page: Any, site: Path | str, address: str, query: str = "") -> None:
+def open_page(page: Any, site: Path | str, address: str) -> None:
     """Open a page from its file or from a server, and wait until its charts are drawn."""
-    page.goto(f"{site if isinstance(site, str) else site.as_uri()}/{address}{query}")
+    page.goto(f"{site if isinstance(site, str) else site.as_uri()}/{address}")
     if "?series=" in address:
         page.locator("#history table").first.wait_for(state="attached")
     page.wait_for_function("[...document.querySelectorAll('.drawing')].every((each) => each.querySelector('svg'))")
-
-
-def column(page: Any, place: int, table: int = 0) -> list[str]:
-    """The visible cells of a column of a table."""
-    rows = page.locator("main table").nth(table).locator("tbody tr:visible")
-    return [str(text).strip() for text in rows.locator(f"td:nth-child({place + 1})").all_inner_texts()]
 
 
 def test_every_kind_of_page_is_accessible_in_light_and_dark_and_fits_a_phone(page: Any, site: Path) -> None:
@@ -103,48 +93,37 @@ def test_every_kind_of_page_is_accessible_in_light_and_dark_and_fits_a_phone(pag
         assert cut == [], address
 
 
-def test_a_table_sorts_by_click_and_by_keyboard_and_the_address_keeps_it(page: Any, site: Path) -> None:
-    # given the list of nights
-    open_page(page, site, "nights.html")
-    nights = column(page, 0)
-    # when its first head is clicked
-    head = page.locator("main table").first.get_by_role("button", name="Night")
-    head.click()
-    assert column(page, 0) == sorted(nights)
-    # then the address is a link to this view
-    link = page.url
-    assert "t0.sort" in link
-    # and the keyboard does the same
-    head.focus()
-    page.keyboard.press("Enter")
-    assert column(page, 0) == sorted(nights, reverse=True)
-    # and back is the view before
-    page.go_back()
-    assert page.url == link
-    assert column(page, 0) == sorted(nights)
-    page.goto("about:blank")
-    page.goto(link)
-    assert column(page, 0) == sorted(nights)
-
-
-def test_the_matrix_is_filtered_and_says_how_many_rows_are_hidden(page: Any, site: Path) -> None:
+def test_a_table_is_sorted_and_filtered_and_the_address_keeps_it(page: Any, site: Path) -> None:
     open_page(page, site, "index.html")
     matrix = page.locator("#matrix")
-    every = matrix.locator("tbody tr:visible").count()
-    # when one precision is chosen
+    rows = matrix.locator("tbody tr:visible")
+    every = rows.count()
+    # when it is sorted by click, then by key, and filtered
+    head = matrix.get_by_role("button", name="Model")
+    head.click()
+    first = rows.first.inner_text()
+    head.focus()
+    page.keyboard.press("Enter")
+    assert rows.first.inner_text() != first
+    page.go_back()
+    assert rows.first.inner_text() == first
     matrix.get_by_label("Only this: Precision").select_option("fp16")
-    shown = matrix.locator("tbody tr:visible").count()
-    # then only its rows are shown, the others are counted, and the address keeps the choice
-    assert 0 < shown < every
-    assert f"{shown} of {every} rows, {every - shown} hidden" in matrix.get_by_role("status").inner_text()
+    shown = rows.all_inner_texts()
+    # then only these rows are shown, the others are counted, and the address leads to this view
+    assert 0 < len(shown) < every
+    assert f"{len(shown)} of {every} rows, {every - len(shown)} hidden" in matrix.get_by_role("status").inner_text()
     link = page.url
     page.goto("about:blank")
     page.goto(link)
-    assert page.locator("#matrix tbody tr:visible").count() == shown
+    assert rows.all_inner_texts() == shown
 
 
-def test_the_search_leads_to_a_model_and_says_when_nothing_has_the_name(page: Any, site: Path) -> None:
+def test_the_first_key_leads_past_the_navigation_and_the_search_to_a_model(page: Any, site: Path) -> None:
     open_page(page, site, "nights/2026-11-20.html")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
     search = page.get_by_role("search").get_by_role("combobox")
     search.fill("nosuchname")
     search.press("Enter")
@@ -173,60 +152,18 @@ def test_a_history_is_drawn_from_its_files_with_a_point_for_each_row_of_its_tabl
     assert page.evaluate(f"{points}.length") >= kinds["session"]
 
 
-def test_a_series_that_a_device_does_not_have_and_a_file_that_is_missing_are_named(
-    chromium: Any, site: Path, tmp_path: Path
-) -> None:
-    copy = tmp_path / "site"
-    shutil.copytree(site, copy)
-    page = chromium.new_page()
-    open_page(page, copy, f"{DEVICE}?series=none".replace("?series=", "?a=1&series="))
-    assert "This device does not have this series" in page.locator("#history").inner_text()
-    next((copy / "histories/phone-001").glob("*.js")).unlink()
-    open_page(page, copy, history_of(copy, "bert_03"))
-    assert "1 of 2 files of this history cannot be read" in page.locator("#history").inner_text()
-    page.close()
-
-
-def test_without_scripts_the_page_of_a_device_has_the_newest_verdict_of_each_series(chromium: Any, site: Path) -> None:
-    context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"file://{site}/{history_of(site, 'bert_03')}")
-    assert "allow JavaScript" in page.locator("noscript").inner_text()
-    assert "regression" in page.locator("#series tr", has_text="bert_03").inner_text()
-    context.close()
-
-
 def test_the_policy_of_live_pages_allows_all_that_they_do(chromium: Any, site: Path) -> None:
     # given the files behind a server whose answers have the policy
     page, wrong = chromium.new_page(), []
     page.on("console", lambda message: wrong.append(message.text))
     headers = {"Content-Security-Policy": SITE_POLICY, "X-Content-Type-Options": "nosniff"}
-    page.route(
-        "http://farm.example/**",
-        lambda route: route.fulfill(path=site / urlsplit(route.request.url).path[1:], headers=headers),
-    )
+    answer = lambda route: route.fulfill(path=site / urlsplit(route.request.url).path[1:], headers=headers)  # noqa: E731
+    page.route("http://farm.example/**", answer)
     # when a page of each kind is opened, then it does nothing that is forbidden, and what is not its own is
     for address in examples(site):
         open_page(page, "http://farm.example", address)
     assert wrong == []
-    page.evaluate(
-        "document.head.append(Object.assign(document.createElement('script'), {textContent: 'window.acted = 1'}))"
-    )
+    script = "Object.assign(document.createElement('script'), {textContent: 'window.acted = 1'})"
+    page.evaluate(f"document.head.append({script})")
     assert page.evaluate("window.acted") is None
     page.close()
-
-
-def test_printed_every_fold_is_open(page: Any, site: Path) -> None:
-    open_page(page, site, "index.html")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.evaluate("[...document.querySelectorAll('details')].every((fold) => fold.open)")
-    page.emulate_media(media="print")
-    assert not page.locator("nav.site").is_visible()
-
-
-def test_the_first_key_leads_past_the_navigation(page: Any, site: Path) -> None:
-    open_page(page, site, "index.html")
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"

@@ -44,7 +44,7 @@ def manifest_with(**pages: Any) -> bytes:
     return json.dumps({"etfarm": "0.1", "format": "etfarm site 1", "pages": pages, "writing": {}}).encode()
 
 
-@pytest.mark.parametrize("name", ["index.html", "notes.txt", "a/b/c.txt", ".hidden"])
+@pytest.mark.parametrize("name", ["index.html", "a/b/c.txt", ".hidden"])
 @pytest.mark.fault
 def test_a_place_with_files_of_others_is_refused_as_it_is(location: str, name: str) -> None:
     put(location, name, b"mine")
@@ -57,19 +57,15 @@ def test_a_place_with_files_of_others_is_refused_as_it_is(location: str, name: s
     "content",
     [
         b"",
-        b"{",
-        b"[]",
         b'{"name": "a package", "version": "1.0"}',
-        b'{"etfarm": "0.1", "pages": 3}',
         b'{"etfarm": "0.1", "pages": {}, "files": []}',
-        manifest_with(**{"index.html": ["x"]}),
         manifest_with(**{"index.html": ["x", "not a hash"]}),
         b"[" * 100_000,
         *(
             manifest_with(**{name: ["x", "0" * 64]})
             for name in (
                 *("../outside.html", "a/../../outside.html", "/outside.html", "a\\..\\outside.html", "c:/outside.html"),
-                *("a\0.html", "", ".", "..", "a//b.html", "a/b/c/d.html", ".hidden", "published.json", "x" * 300),
+                *("a\0.html", "", "a//b.html", ".hidden", "published.json", "x" * 300),
             )
         ),
     ],
@@ -138,6 +134,10 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     # when a newer one is published, then the link and what it leads to stay
     assert publish_pages(site, NEWER).foreign == ["index.html"]
     assert (tmp_path / "home.html").read_bytes() == b"home"
+    # and so stays what is no regular file, unopened
+    Path(site, "index.html").unlink()
+    os.mkfifo(Path(site, "index.html"))
+    assert publish_pages(site, NEWER).foreign == ["index.html"]
     # and where a folder of pages was replaced by a link or a file, nothing is written
     for name in ("one.html", "gone.html"):
         Path(site, "a", name).unlink(missing_ok=True)
@@ -150,39 +150,23 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
         assert files_at(site) == before
         Path(site, "a").unlink()
     assert (tmp_path / "outside/one.html").read_bytes() == b"one"
-
-
-def test_a_manifest_that_is_a_link_is_refused(tmp_path: Path) -> None:
-    publish_pages(str(tmp_path / "site"), PAGES)
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other/published.json").symlink_to(tmp_path / "site/published.json")
-    with pytest.raises(FarmError, match=r"other/published\.json: is a link"):
-        publish_pages(str(tmp_path / "other"), PAGES)
-
-
-def test_the_folder_itself_may_be_a_link_and_what_is_no_regular_file_is_never_opened(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "site").symlink_to(tmp_path / "real")
-    publish_pages(str(tmp_path / "site"), PAGES)
-    (tmp_path / "real/index.html").unlink()
-    os.mkfifo(tmp_path / "real/index.html")
-    assert publish_pages(str(tmp_path / "site"), NEWER).foreign == ["index.html"]
+    # and a manifest that is a link is refused
+    (tmp_path / "outside/published.json").symlink_to(tmp_path / "site/published.json")
+    with pytest.raises(FarmError, match=r"outside/published\.json: is a link"):
+        publish_pages(str(tmp_path / "outside"), PAGES)
 
 
 def test_a_bucket_is_published_to_by_the_same_rules(bucket: str) -> None:
-    # given a bucket of an S3 server, in which a console made a folder for the farm and somebody keeps a file beside it
+    # given a bucket of an S3 server, in which a console made a folder for the farm, and a file of others beside it
     location, client = f"s3://{bucket}/site", s3_client()
     client.put_object(Bucket=bucket, Key="site/", Body=b"")
     client.put_object(Bucket=bucket, Key="site2/index.html", Body=b"mine")
     publish_pages(location, PAGES)
-    # when two pages are changed, one to nothing, and a newer site is published
-    for name, content in (("index.html", b""), ("a/gone.html", b"mine")):
-        client.put_object(Bucket=bucket, Key=f"site/{name}", Body=content)
-    publication = publish_pages(location, NEWER)
-    # then they stay, and the other page is written
-    assert publication.foreign == ["a/gone.html", "index.html"]
+    # when a page is changed to nothing, and a newer site is published, then it stays, and the other page is written
+    client.put_object(Bucket=bucket, Key="site/index.html", Body=b"")
+    assert publish_pages(location, NEWER).foreign == ["index.html"]
     found = objects_of(bucket, "site/")
-    assert (found["index.html"], found["a/gone.html"], found["a/one.html"]) == (b"", b"mine", b"one 2")
+    assert (found["index.html"], found["a/one.html"]) == (b"", b"one 2")
     # and a prefix or a bucket with files of others is refused
     for other in ("site2", ""):
         with pytest.raises(InputError, match="has files that etfarm did not publish"):
@@ -193,7 +177,6 @@ def test_a_bucket_is_published_to_by_the_same_rules(bucket: str) -> None:
 @pytest.mark.parametrize(
     ("location", "cause"),
     [
-        ("", "--publish: the location is empty"),
         (" ", "--publish: the location is empty"),
         ("file:///srv/pages", "--publish file:///srv/pages: name a folder by its path, without file://"),
         ("memory://", "--publish memory://: the bucket is missing"),

@@ -10,7 +10,6 @@ from sql.warehouse import open_read_only
 from tasks.pages.site.page_cache import read_origins
 from tasks.pages.site.site import Site
 from tasks.results.reader import Reader
-from tasks.results.text import Tag
 from tests.fixtures.nights import fields_of, night_of
 from tests.fixtures.pages import Pages
 from tests.fixtures.warehouse import BundleMaker
@@ -52,55 +51,20 @@ def test_night_sweep_and_failed_session_of_emulated_devices_are_published(pages:
     [failed] = [name for name in published if name.startswith("sessions/")]
     # the name of the device stays as it is in the inventory
     assert "device_lost. qemu: cable." in pages.read(failed).answer
-    sweep = pages.read("sweeps/nightly-2026-11-01.html")
-    assert "qemu emulated: three sessions" in sweep.words["provenance"].replace(" :", ":")
-
-
-def test_pages_of_an_emulated_device_mark_it_and_show_no_time(pages: Pages) -> None:
+    # and no page has a time
     find = "SELECT cell, session_id FROM _session WHERE status = 'succeeded' LIMIT 1"
     [(cell, session)] = pages.site.reader.connection.execute(find).fetchall()
-    for address in (f"cells/{cell}.html", f"sessions/{session}.html", "devices/qemu.html"):
-        page = pages.site.page(address)
-        assert page is not None
-        assert Tag("emulated") in page.subtitle
     assert set(pages.read(f"cells/{cell}.html").column("sessions", "Time")) == {"\u2013"}
     assert pages.read(f"sessions/{session}.html").answer == "Succeeded."
 
 
-def test_a_model_without_a_verdict_has_a_page_with_its_operators_and_failures_and_no_time(pages: Pages) -> None:
-    # given a model that only an emulated device measured, the list of models leads to its page
-    models = pages.read("models.html")
-    assert (models.column("all", "Model"), models.column("all", "Devices")) == (["toy"], ["qemu"])
-    assert {"models/toy.html", "devices/qemu.html"} <= set(models.links)
-    # then the page states what is missing, what failed, and no time
-    page = pages.read("models/toy.html")
-    assert page.answer.startswith("This model has no verdict, on qemu.")
-    assert "Qemu: cable." in page.words["failures"]
-    assert " ms" not in " ".join(page.words.values())
-
-
-def test_a_night_of_emulated_devices_alone_follows_that_of_real_ones_and_more_sessions_change_its_pages(
-    maker: BundleMaker,
-) -> None:
+def test_a_night_of_emulated_devices_alone_follows_that_of_real_ones(maker: BundleMaker) -> None:
     night_of(maker, 1, sessions=1)
     night_of(maker, 2, sessions=1, **QEMU)
     maker.load()
     with open_read_only(maker.warehouse) as connection:
-        site = Site(Reader(connection), "x")
-        before, home, nights = read_origins(site), Pages(site).read("index.html"), Pages(site).read("nights.html")
+        pages = Pages(Site(Reader(connection), "x"))
+        home, nights = pages.read("index.html"), pages.read("nights.html")
     # then home is that night, and does not advise a farm with real devices to add one
     assert home.answer.endswith("no series of a real device was measured. How its sweeps ran is below.")
     assert (nights.column("all", "Night"), nights.column("all", "Series")) == (["2026-11-02", "2026-11-01"], ["0", "1"])
-    # when one more session of the night fails on the emulated device
-    maker.session(reason="cable", **(ENDED | fields_of(2)))
-    maker.load()
-    with open_read_only(maker.warehouse) as connection:
-        after = read_origins(Site(Reader(connection), "x"))
-    # then the pages of its night, device and sweep change, and the comparison with the night before
-    assert {name for name, origin in before.items() if origin != after[name]} == {
-        "nights/2026-11-02.html",
-        "comparisons/2026-11-01..2026-11-02.html",
-        "devices/qemu.html",
-        "sweeps/nightly-2026-11-02.html",
-        *(name for name in before if name.startswith("comparisons/") and name.count("/") == 2),
-    }

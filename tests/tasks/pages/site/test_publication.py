@@ -1,7 +1,6 @@
 """A publication that ends at any moment, or whose disk is full, loses no file and leaves none that nobody knows."""
 
 import contextlib
-import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,6 @@ from tests.fixtures.publications import Killed, files_at, mortal, publish_pages
 
 FIRST = {"index.html": b"home 1", "a/one.html": b"one", "a/b/two.js": b"two", "a/gone.html": b"gone"}
 SECOND = {"index.html": b"home 2", "a/one.html": b"one", "a/b/two.js": b"two 2", "c/new.html": b"new"}
-THIRD = {"index.html": b"home 3", "c/new.html": b"new 3", "c/newer.html": b"newer"}
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -57,20 +55,6 @@ def test_after_a_kill_at_any_point_the_next_publication_is_what_a_first_one_woul
         # then every file is that of a first publication, and there is no other
         assert (point, files_at(location)) == (point, files_at(f"{locations}/fresh"))
         assert publication.foreign == []
-
-
-def test_a_publication_that_is_killed_again_and_again_still_knows_its_files() -> None:
-    # given a site, of which a second and a third publication are killed, each at any of its points
-    publish_pages("memory://fresh", THIRD)
-    for number, ends_at in enumerate(itertools.product(range(9), repeat=2)):
-        location = f"memory://{number}"
-        publish_pages(location, FIRST)
-        for end, pages in zip(ends_at, (SECOND, THIRD), strict=True):
-            with contextlib.suppress(Killed), mortal(ends_at=end):
-                publish_pages(location, pages)
-        # when the third is repeated, then only its files are there
-        assert publish_pages(location, THIRD).foreign == []
-        assert (ends_at, files_at(location)) == (ends_at, files_at("memory://fresh"))
 
 
 @pytest.mark.fault

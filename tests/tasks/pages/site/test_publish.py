@@ -16,7 +16,6 @@ from tasks.pages.site.page_cache import MARKER
 from tasks.results.table import Cell, Column, Table
 from tests.fixtures.nights import night_of
 from tests.fixtures.publications import files_at, publish_site
-from tests.fixtures.s3 import objects_of
 from tests.fixtures.warehouse import BundleMaker
 
 
@@ -47,7 +46,7 @@ def farm(published: tuple[BundleMaker, Path], tmp_path: Path) -> BundleMaker:
     return farm
 
 
-def test_pages_that_are_read_together_are_those_that_are_read_alone(
+def test_pages_that_are_read_together_are_those_that_are_read_alone_and_written_once(
     farm: BundleMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert publish_site(farm.warehouse, str(tmp_path / "site")).written == 0
@@ -91,14 +90,6 @@ def test_no_page_links_to_one_that_was_removed(
         links = set(re.findall(rb'href="([^"#?:]+)["#?]', pages[name]))
         lead_to = {posixpath.normpath(posixpath.join(posixpath.dirname(name), link.decode())) for link in links}
         assert (name, lead_to - pages.keys()) == (name, set())
-
-
-def test_a_bucket_gets_the_same_files(farm: BundleMaker, tmp_path: Path, bucket: str) -> None:
-    # given a bucket of an S3 server, when the site is published to it, then it contains what a folder would
-    publish_site(farm.warehouse, f"s3://{bucket}/farm")
-    assert objects_of(bucket, "farm/") == files_at(str(tmp_path / "site"))
-    # and nothing is written twice
-    assert publish_site(farm.warehouse, f"s3://{bucket}/farm").written == 0
 
 
 def test_sums_that_differ_in_their_last_digit_alone_make_the_same_page() -> None:
