@@ -84,7 +84,6 @@ def test_a_large_foreign_file_is_refused_without_being_read(tmp_path: Path) -> N
     path = tmp_path / "disk.img"
     with path.open("wb") as file:
         file.truncate(2**37)
-    # when it is read, then its header decides
     with pytest.raises(EtdumpError, match="is not an ETDump"):
         read_etdump(path)
 

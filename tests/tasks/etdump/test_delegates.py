@@ -93,7 +93,6 @@ def test_each_nanosecond_of_a_call_counts_once_for_each_kind_of_delegate(
 
 
 def test_one_call_that_does_not_fit_makes_all_calls_of_its_instruction_one_part() -> None:
-    # given two executions, of which only the second has operators that are longer than their call
     runs = [Run([delegated("Add (ND) #1", 0, ns), CALL, method(1_000, 2_000)]) for ns in (800, 801)]
     dump = read_etdump(build_etdump(runs))
     assert parts(dump) == {"XNNPACK delegate": 0.8, METHOD: 0.2}

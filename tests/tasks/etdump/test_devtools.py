@@ -15,7 +15,6 @@ pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 
 @pytest.fixture
 def devtools() -> Callable[[bytes], Any]:
-    """Devtools' own reader."""
     name = "executorch.devtools.etdump.serialize"
     module = pytest.importorskip(name, reason="needs the export extra: pip install 'etfarm[export]'")
     read: Callable[[bytes], Any] = module.deserialize_from_etdump_flatcc
@@ -43,7 +42,6 @@ def assert_same(data: bytes, devtools: Callable[[bytes], Any]) -> None:
 
 
 def row_of(run_data_index: int, event: Any) -> tuple[Any, ...]:
-    """Return what our reader should say of an event of devtools."""
     name, text, number = event.name, event.delegate_debug_id_str, event.delegate_debug_id_int
     shown = name or text or ("(unnamed)" if number == -1 else f"delegate:{number}")
     begin, end = event.start_time, event.end_time

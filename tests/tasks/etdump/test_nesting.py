@@ -27,7 +27,6 @@ def portable(name: str, start: int, end: int, instruction: int = 3) -> Profile:
 
 
 def scope(start: int, end: int) -> Profile:
-    """A scope without an instruction."""
     return Profile("my stage", start, end, chain=-1, instruction=0)
 
 
@@ -110,7 +109,6 @@ def test_overlapping_events_add_up_and_no_operator_counts_more_than_it_took(seed
         kind = chance.choice(["DELEGATE_CALL", "OPERATOR_CALL"])
         events.append(Profile(kind, *call, instruction=instruction))
     events.sort(key=lambda event: event.end)
-    # when they are read
     dump = read(*events)
     # then self times add up, are not negative, and are not larger than the times of their events
     counted = dump.self_ns.tolist()
@@ -130,7 +128,6 @@ def test_many_overlapping_events_are_read_in_bounded_time() -> None:
     begin = time.process_time()
     data = build_etdump([Run([*staircase, calls[0], *nested, calls[1], Profile(METHOD, 0, 9 * many)])])
     built_s = time.process_time() - begin
-    # when they are read
     begin = time.process_time()
     dump = read_etdump(data)
     # then it takes a multiple of writing them, not their square, and nothing is doubled

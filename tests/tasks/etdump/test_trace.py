@@ -86,7 +86,6 @@ def times(slices: list[dict[str, Any]]) -> list[tuple[str, int, int]]:
 
 
 def test_a_run_shows_its_calls_nested_and_each_delegate_on_its_own_track() -> None:
-    # given two executions, and the trace of the second
     data = build_etdump([execution(5000), execution(7001, (CONVOLUTION, 10, 400), (LINEAR, 410, 0), (SOFTMAX, 410, 7))])
     tracks = read_back(data, [1])
     # then calls and portable operators are nested as recorded
@@ -123,10 +122,8 @@ def test_an_operator_whose_start_is_impossible_is_moved_and_marked(
     # given operators of a delegate whose recorded times do not fit their call, which starts 100 ns after the run
     tracks = read_back(build_etdump([execution(5000, *operators)]), [0])
     slices = tracks["delegate at instruction 3"]
-    # then they are shown one after the other with their recorded durations
     assert [each["start"] - 100 for each in slices] == shown
     assert_nested(tracks)
-    # and those that were moved hold the recorded start
     for each, (_, at, _) in zip(slices, operators, strict=True):
         moved = each["start"] - 100 - at
         assert each["args"].get("start_moved_by_ns", 0) == moved

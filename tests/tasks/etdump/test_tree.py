@@ -92,7 +92,6 @@ def test_events_start_after_their_run_and_keep_their_times() -> None:
     assert result.start_ns.tolist() == [100, 100, 0, 300, 300, 0]
     assert result.dur_ns.tolist() == [10, 100, 1000] * 2
     assert result.self_ns.tolist() == [10, 90, 900] * 2
-    # and without an execution, there is nothing
     assert runs(LOADING, Run(delegate(100, 1, CONVOLUTION))).tree == ()
 
 

@@ -45,7 +45,6 @@ def named(cause: Cause) -> dict[str, float]:
 def test_exactly_the_operators_that_changed_are_named(factors: tuple[float, ...], expected: dict[str, float]) -> None:
     found = explained(side(seed=1), side(*factors, seed=2))
     assert named(found) == pytest.approx(expected, abs=0.03)
-    # and the truth is in the interval of each that has one
     for part in found.parts:
         if part.low_ms is not None and part.high_ms is not None:
             assert part.low_ms <= expected[part.name] <= part.high_ms
@@ -56,7 +55,6 @@ TIMES = arrays(np.float64, (6, 3), elements=st.sampled_from([0.0, 1e3, 2e5, 1e6,
 
 @given(TIMES, TIMES)
 def test_parts_and_what_is_unexplained_add_up_to_the_change_of_the_time(a: np.ndarray, b: np.ndarray) -> None:
-    # given any times of any operators
     found = explained(Group("a", a), Group("b", b))
     # then the change is that of the times of both sides, and the parts add up to it
     time_ms = [interquartile_mean(times.sum(axis=1)) / 1e6 for times in (a, b)]
@@ -101,7 +99,6 @@ def test_time_outside_all_operators_is_named_as_such_and_without_operators_there
 
 
 def cause_of(unexplained_ms: float, **changes_ms: float) -> Cause:
-    """Parts of 1 ms that change, the largest change first."""
     parts = tuple(Part(name.strip("_"), "", 1.0, 1.0 + change, None, None) for name, change in changes_ms.items())
     return Cause(sum(changes_ms.values()) + unexplained_ms, parts)
 

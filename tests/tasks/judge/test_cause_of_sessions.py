@@ -86,7 +86,6 @@ MODULES = st.dictionaries(PLACES, st.sampled_from([0.01, 0.2, 1.0, 5.0]), min_si
 
 @given(MODULES, MODULES)
 def test_the_time_of_a_side_is_that_of_its_modules_and_that_of_its_operators(before: Layers, after: Layers) -> None:
-    # given any operators in any modules
     a, b = sessions(before, 1, 5), sessions(after, 2, 5)
     by_module = sum_by_module(a, b)
     assert by_module is not None

@@ -66,7 +66,6 @@ def test_two_nights_differ_only_by_more_than_nights_without_a_change(factor: flo
 
 @pytest.mark.parametrize(("n", "m"), [(5, 5), (5, 9), (8, 8), (20, 12), (30, 30)])
 def test_the_interval_excludes_1_exactly_where_the_rank_test_finds_a_difference(n: int, m: int) -> None:
-    # given many pairs of sides with a small difference
     generator = np.random.default_rng(n * m)
     for _ in range(60):
         a, b = (list(np.exp(0.02 * generator.standard_normal(size) + shift)) for size, shift in ((n, 0), (m, 0.02)))
@@ -89,6 +88,5 @@ def test_the_interval_holds_the_truth_in_95_of_100_cases(outliers: float) -> Non
         return list(np.exp(0.02 * generator.standard_normal(8) + 0.1 * (generator.random(8) < outliers)))
 
     found: list[SideComparison] = [compare(side(), side()) for _ in range(2000)]
-    # then 93 to 97 % of the intervals hold 1
     held = [_states(each.low) <= 1 <= _states(each.high) for each in found]
     assert 0.93 < np.mean(held) < 0.97

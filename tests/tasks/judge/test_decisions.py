@@ -17,11 +17,14 @@ SERIES = SeriesNight(model="toy", precision="fp32", variant="sme2_on", device="p
 
 
 def decision(number: int, **fields: Any) -> Decision:
-    of_all = {"id": f"{number:08x}", "kind": "night_exclusion", "reason": "too hot", "decided_by": "ada@desk"}
-    of_all |= {
-        "decided_at": datetime(2026, 11, 21, 8, number, tzinfo=UTC),
-        "night": None if "revokes" in fields else NIGHT,
+    of_all: dict[str, Any] = {
+        "id": f"{number:08x}",
+        "kind": "night_exclusion",
+        "reason": "hot",
+        "decided_by": "ada@desk",
     }
+    of_all["decided_at"] = datetime(2026, 11, 21, 8, number, tzinfo=UTC)
+    of_all["night"] = None if "revokes" in fields else NIGHT
     return Decision.model_validate(of_all | fields)
 
 
@@ -44,7 +47,6 @@ def test_an_excluded_night_is_that_night_of_the_named_series_only() -> None:
 def test_a_reset_starts_a_baseline_at_its_night_or_at_the_first_night_after_it() -> None:
     decisions = Decisions((decision(1, kind="baseline_reset", series=Selector(precision="fp32", variant="sme2_on")),))
     before, after = replace(SERIES, night=date(2026, 11, 19)), replace(SERIES, night=date(2026, 11, 21))
-    # given nights on both sides of the reset and on it
     assert starts_baseline(decisions, SERIES, previous=before.night)
     assert starts_baseline(decisions, SERIES)
     assert not starts_baseline(decisions, before, previous=date(2026, 11, 18))
@@ -72,9 +74,7 @@ def test_a_note_changes_what_no_verdict_compares(night: date | None) -> None:
 
 
 def test_decisions_are_kept_in_the_store_and_are_not_a_sweep(store: BundleStore) -> None:
-    # given an empty store
     assert judged.read_decisions(store) == Decisions()
-    # when decisions are recorded, the newest first
     written = [revocation(2, of=1), decision(1, reason="grün\n“quoted”", series=Selector(device="phone"))]
     for record in written:
         store.record_decision(record.file_name, record.text())
@@ -100,14 +100,12 @@ DAMAGED = [
 
 @pytest.mark.parametrize(("content", "sentence"), DAMAGED)
 def test_a_damaged_file_is_named_and_stops_no_other(tmp_path: Path, content: bytes | None, sentence: str) -> None:
-    # given a good decision and a damaged file, or a folder, beside it
     store = LocalStore(tmp_path)
     store.record_decision("00000001.json", decision(1).text())
     if content is None:
         (tmp_path / "decisions" / "00000002.json").mkdir()
     else:
         store.record_decision("00000002.json", content)
-    # when they are read, then the good one counts, and the other one is named in one sentence
     found = judged.read_decisions(store)
     assert is_excluded(found, SERIES)
     [damaged] = found.damaged

@@ -13,7 +13,6 @@ from tests.fixtures.series import judge
 
 
 def nights_of(levels: Sequence[float], sessions: int = 8) -> list[Night]:
-    """Nights whose sessions have equal figures."""
     return [Night(f"2026-10-{at:02}", (level,) * sessions, content=f"{at}") for at, level in enumerate(levels, 1)]
 
 
@@ -35,9 +34,7 @@ def last(name: str, *levels: float, sessions: int = 8) -> NightVerdict:
 def test_a_change_that_needs_no_second_night_is_a_regression_on_the_first(
     name: str, before: float, after: float, change: str
 ) -> None:
-    # given a week without a change
     found = last(name, *[before] * 7, after)
-    # then the first other night is a regression, and the reason names both figures with their units
     assert (found.verdict, found.since) == ("regression", "2026-10-08")
     assert found.reason.startswith(f"{change} against the median of 7 nights; a change above ")
     assert found.reason.endswith(" by another model or runner needs no second night")
@@ -83,7 +80,6 @@ def test_a_change_with_the_same_model_and_runner_needs_further_nights(name: str)
 @pytest.mark.parametrize("metric", [LATENCY, *OTHER_METRICS], ids=lambda metric: metric.name)
 @pytest.mark.parametrize(("share_of_margin", "is_reported"), [(0.9, False), (1.1, True)])
 def test_only_changes_above_the_margin_are_reported(metric: Metric, share_of_margin: float, is_reported: bool) -> None:
-    # given four quiet weeks, and a change close to the margin, in the direction that is worse
     step = metric.min_distance * share_of_margin * (-1 if metric.is_higher_better else 1)
     nights = nights_of([0.5] * 28 + [metric.figure(metric.position(0.5) + step)], sessions=40)
     assert (judge(nights, metric).verdict in ("suspected", "regression")) == is_reported
@@ -109,5 +105,4 @@ def test_noise_alone_is_hardly_ever_a_regression(metric: Metric) -> None:
         figures = [tuple(metric.figure(value) for value in row) for row in (night + session + far_off).tolist()]
         nights = [Night(f"{number:02}", row, content=str(number)) for number, row in enumerate(figures)]
         verdicts += [each.verdict for each in judge_all(nights, metric)]
-    # then fewer than 5 of 1,000 nights are a regression
     assert verdicts.count("regression") < 0.005 * len(verdicts)

@@ -37,14 +37,12 @@ def test_where_nothing_can_be_done_or_nothing_is_known_the_text_states_it() -> N
 def test_the_rewrite_delegates_the_operator(entry: Advice) -> None:
     from tests.fixtures.advice_pairs import PAIRS, lowered, output_of
 
-    # given a small module in which the entry's operators are portable
     pair = PAIRS[entry.name]
     before = lowered(entry.name, pair.before)
     assert any(explains(entry, each, before.portable) for each in before.portable)
     if pair.after is None:
         assert entry.rewrite is None
         return
-    # when the rewrite is exported
     after = lowered(entry.name, pair.after)
     # then nothing is portable, and the outputs are equal up to rounding
     assert after.portable == []

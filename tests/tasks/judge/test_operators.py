@@ -70,7 +70,6 @@ def test_parts_of_the_change_add_up_to_the_change_of_the_total() -> None:
 
 
 def test_the_largest_operator_does_not_decide_what_all_share() -> None:
-    # given a convolution with 60 % of the time that takes 2.6 times as long
     found = judged([*WEEK, night(11, 2.6, 1, 1, 1)])
     # then the others did not get faster beside it
     assert found.common == pytest.approx(1.0, abs=0.05)
@@ -79,7 +78,6 @@ def test_the_largest_operator_does_not_decide_what_all_share() -> None:
 
 
 def test_a_new_operator_and_one_that_is_gone_are_changes_without_a_ratio() -> None:
-    # given a kernel that replaced another
     before = [replace(each, times_ns=each.times_ns * [1, 1, 1, 0]) for each in WEEK]
     current = night(11, 1, 1, 0, 1.5)
     found = judged([*before, current])

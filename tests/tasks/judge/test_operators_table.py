@@ -59,7 +59,6 @@ def causes(maker: BundleMaker) -> dict[date, tuple[str, str | None]]:
 
 
 def test_a_regression_names_the_operator_that_caused_it(maker: BundleMaker) -> None:
-    # given two nights with a convolution that is 38 % slower
     a_week_and_two_nights(maker, {CONVOLUTION: 1.38})
     # then the operator is named beside each verdict, and it alone changed
     cause = f"`{CONVOLUTION_NAME}` +2.280 ms (+38.0 %), {SINCE}"

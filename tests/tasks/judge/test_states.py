@@ -63,6 +63,11 @@ def test_four_nights_and_a_third_of_all_have_to_show_them(clear: int, others: in
     assert (recognize_states(nights) is not None) == is_recognised
 
 
+def test_nights_with_a_time_of_zero_show_no_states_and_hide_none() -> None:
+    assert states_from_times([(0.0,) * 8] * 4) is None
+    assert states_from_times([*[(0.0,) * 8] * 9, *[times(3)] * 4]) is not None
+
+
 @pytest.mark.parametrize(("spread", "is_recognised"), [(0.16, True), (0.18, False)])
 def test_nights_have_to_agree_on_the_distance_within_a_quarter_of_it(spread: float, is_recognised: bool) -> None:
     factors = [math.exp(OFFSET * (1 + move)) for move in (-spread, -spread, 0, spread, spread)]
@@ -98,10 +103,8 @@ def test_an_estimate_is_kept_while_nights_agree_with_it() -> None:
 
 @given(st.lists(st.tuples(st.floats(-0.03, 0.03), st.booleans()), min_size=4, max_size=16), st.floats(-1, 3))
 def test_the_state_of_each_session_is_found_in_its_own_night(sessions: list[tuple[float, bool]], level: float) -> None:
-    # given sessions in both states, in any order and at any level
     moves, slow = (np.array(each) for each in zip(*sessions, strict=True))
     assume(0 < slow.sum() < len(slow))
-    # then each is moved by what its state adds, whatever the level was before
     assigned = assign_states(level + moves + OFFSET * slow, USUAL, 0.0)
     assert assigned is not None
     assert assigned.slow == slow.sum()
@@ -142,7 +145,6 @@ def test_a_night_with_more_slow_sessions_than_usual_shows_no_change() -> None:
     found = judge([*MIXED_WEEKS, mixed(14, 6)])
     assert found.verdict == "no change"
     assert found.ratio == pytest.approx(1.0, abs=0.01)
-    # and the reason names the states and the counts
     assert "two states, 14.7 % apart: 2 fast and 6 slow in this night, compared within each" in found.reason
     # and the baseline has as many slow sessions, so that both figures have this ratio
     assert interquartile_mean(times(6)) / (found.baseline_value or 0) == pytest.approx(found.ratio)
@@ -197,7 +199,6 @@ FEW_WEEKS = [few(number, 2) for number in range(9)]
 def test_a_night_in_one_state_that_may_have_changed_by_the_distance_is_not_judged() -> None:
     last = few(9, 0, 11.5, "other")
     found = judge([*FEW_WEEKS, last])
-    # then the reason states the change in either
     assert (found.verdict, found.ratio, found.baseline_value) == ("insufficient data", None, None)
     assert "all 4 are in one, +15.0 % if it is the fast one and +0.3 % if it is the slow one" in found.reason
     # and the night does not count into the baseline of the next
@@ -205,7 +206,6 @@ def test_a_night_in_one_state_that_may_have_changed_by_the_distance_is_not_judge
 
 
 def test_sides_that_show_the_same_two_states_are_compared_within_them() -> None:
-    # given sides of which the slower has more sessions in the fast state
     a, b = times(5), times(2, 10.5)
     plain, found = compare(a, b), compare_sessions(a, b)
     # then the answer is about the content, and the times are those of the sides

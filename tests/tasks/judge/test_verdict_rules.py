@@ -71,7 +71,6 @@ def test_a_comparison_that_refutes_clears_a_hot_night(factor: float) -> None:
     nights = series(*WEEKS, 10.9)
     assert judge(nights).verdict == SUSPECTED
     found = judge([*nights[:-1], compared(nights[-1], factor)])
-    # then the series has not changed, and the reason names the device
     assert (found.verdict, found.since, found.baseline_to) == (QUIET, None, "2026-10-14")
     assert found.reason.startswith(f"+9.0 % against the median of 14 nights; {100 * (factor - 1):+.1f} % (")
     assert found.reason.endswith("measured interleaved the same night: the device changed, not they")
@@ -157,7 +156,6 @@ def test_changes_below_three_percent_are_not_suspected_in_a_quiet_series_either(
 
 
 def of(content: str, *levels_ms: float, start: int = 14) -> list[Night]:
-    """Nights with the same model and runner."""
     return [replace(night(start + index, level), content=content) for index, level in enumerate(levels_ms)]
 
 

@@ -82,7 +82,6 @@ class Sweep:
         return Answers(self.reader, row)
 
     def __getitem__(self, anchor: str) -> Part:
-        """The section of this name, such as `latency`."""
         for make in SECTIONS:
             names = {"categories": "time"}
             if names.get(make.__name__, make.__name__) == anchor:
@@ -111,5 +110,4 @@ def _sweeps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture
 def sweep(request: pytest.FixtureRequest, _sweeps: dict[str, Sweep]) -> Sweep:
-    """The sweep that `@given` wrote for this test."""
     return _sweeps[request.node.nodeid]

@@ -32,7 +32,6 @@ def row(row_class: type[RowT], **values: Any) -> RowT:
 
 
 def verdict(name: str, time_ms: float | None = 10.0, ratio: float | None = None, **values: Any) -> VerdictRow:
-    """Return a verdict on the latency of a series."""
     figures = {"value": None if time_ms is None else time_ms * 1e6, "ratio": ratio}
     return row(VerdictRow, verdict=name, **(figures | values))
 
@@ -50,11 +49,9 @@ class _Rows:
 
 
 def reader_of(*rows: Row) -> Reader:
-    """Return a reader whose queries return these rows."""
     return cast(Reader, _Rows(rows))
 
 
 def answers_of(*rows: Row, **sweep: Any) -> Answers:
-    """Return the answers of a sweep that are these rows."""
     counts = {"succeeded": 1, "failed": 0, "invalid": 0, "discarded": 0, "devices": 1, "models": 1}
     return Answers(reader_of(*rows), row(SweepRow, name="smoke", **(counts | sweep)))

@@ -13,7 +13,6 @@ ERRORS = {"output": 0, "max_rel_error": None}
 
 
 def layers(*changes: dict[str, float]) -> Callable[[Sweep], None]:
-    """A session in mode numerics with these layers."""
     [layer] = json.loads(LAYERS)["layers"]
     written = [{**layer, "layer": number, **change} for number, change in enumerate(changes)]
     files = {"layer_drift.json": json.dumps({"layers": written}).encode()}

@@ -32,5 +32,4 @@ def test_a_slow_drift_is_named_with_its_extent_and_its_beginning(warehouse: Path
     assert line.strip().startswith("toy fp32 on host with SME2 off and one thread: +")
     change = float(line.partition("thread: +")[2].partition(" %")[0])
     assert 2 < change < 4.2
-    # and no verdict is another one for it
     assert "regression" not in before

@@ -81,7 +81,6 @@ def test_a_device_whose_times_mean_nothing_is_marked_and_they_are_in_no_section(
     assert sentence in latency.words
     assert f"on one device (one of them {mark})" in sweep.head
     assert "there are no times to base advice on" in sweep["advice"].words
-    # and no time is anywhere: of the run, of the convolution, of loading; nor the convolution's share
     for anchor in ("latency", "time", "operators", "sme2", "portable", "provenance"):
         text = f"{sweep[anchor].words} {sweep[anchor].tables}"
         assert not any(time in text for time in ("3.4", "2.3", "7.6", "67.8"))

@@ -20,7 +20,6 @@ def test_categories_that_no_longer_exist_add_up_to_other_in_table_and_chart() ->
     shares = ("Convolution", 0.5), ("Removed", 0.2), (OTHER, 0.1), ("Removed too", 0.15), (REST, 0.05)
     rows = (row(CategoryRow, category=name, time_ms=10 * each, share=each, resolution_ms=0.0) for name, each in shares)
     section = categories(answers_of(*rows))
-    # then Other has the time of all three
     time = Part.of(section)
     assert [time.column(head) for head in ("Other", "Sum", "Time")] == [["45.0"], ["100.0"], ["10.000"]]
     (chart,) = [block for block in section.blocks if isinstance(block, StackChart)]
@@ -37,7 +36,6 @@ def test_the_same_share_is_the_same_number_everywhere_and_their_sum_is_100_perce
     assert [time.column(name)[0] for name in names] == shares
     assert sweep["operators"].column("Share") == ["28.6"] * 3
     assert sweep["portable"].column("Weight")[0] == "28.6"
-    # and the drawing is as long as the bar
     (chart,) = [block for block in categories(sweep.answers).blocks if isinstance(block, StackChart)]
     assert sum(segment.share for segment in chart.bars[0][1]) == pytest.approx(1)
 

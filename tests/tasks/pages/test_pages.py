@@ -12,7 +12,6 @@ NASTY = "a|b\\|c<script>alert(1)</script>`x`\n**y**"
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """A report in which no section is empty."""
     maker = BundleMaker(tmp_path_factory.mktemp("filled"))
     fill_every_section(maker)
     return report_of(maker)

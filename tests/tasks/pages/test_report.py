@@ -17,8 +17,6 @@ SWEEP = "smoke-2026-11-20"
 
 
 class Loaded(NamedTuple):
-    """The warehouse of one session, and where its report goes."""
-
     warehouse: Path
     reports: Path
 

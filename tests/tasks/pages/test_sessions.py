@@ -61,7 +61,6 @@ def test_dropped_sessions_and_bundles_that_could_not_be_loaded_are_named() -> No
     answers.not_loaded = [f"{number}/model.etdump: the file is missing" for number in range(12)]
     answers.dropped = "8 dropped (`--finish-by 06:00`)"
     section = Part.of(failures(answers))
-    # then all are stated, and nothing states that every session has a result
     assert section.words.startswith("12 bundles could not be loaded and are in no figure: 0/model.etdump: the file is")
     assert "\u2026 and 2 more; etfarm warehouse load lists them." in section.words
     assert "8 dropped (--finish-by 06:00); start the sweep again with --night 2026-11-20" in section.words

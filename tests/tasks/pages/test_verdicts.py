@@ -1,10 +1,12 @@
-"""The report's first section: did it get slower?"""
+"""Verdicts in the first section of a report (did it get slower?) and in the matrix of a night."""
 
 from datetime import date
 from typing import Any
 
 from tasks.pages.report import sweep_page
+from tasks.pages.site.matrix import matrix
 from tasks.pages.verdicts import verdicts
+from tasks.results.text import plain_text
 from tasks.results.verdicts import VerdictRow
 from tests.tasks.pages.conftest import Part
 from tests.tasks.pages.rows import answers_of, verdict
@@ -28,7 +30,6 @@ def test_a_regression_is_the_first_thing_that_a_reader_meets() -> None:
     columns |= {"What changed": ".pte file", "Cause": "conv +1.000 ms", "95 % interval": "+8.0 to +12.0"}
     assert {head: part.column(head) for head in columns} == {head: [text] for head, text in columns.items()}
     assert part.column("Model", table=1) == ["steady"]
-    # and so does the head of the report
     evidence = "(+10.0 %; eight sessions, 95 % interval +8.0 to +12.0 %)"
     assert part.summary == f"Slower: toy fp32 on host with SME2 off and one thread {evidence}."
     page = sweep_page(answers_of(*rows))
@@ -57,3 +58,27 @@ def test_other_figures_that_changed_are_in_a_table_with_both_values() -> None:
     assert "toy fp32: .pte size 4 MB -> 8 MB" in part.summary
     assert part.words.startswith("No series slower: 1 of 1 without a change; other figures worse: 2.")
     assert part.column("Verdict", table=1) == ["no change"]
+
+
+def test_a_series_that_cannot_be_judged_is_sorted_as_one_without_a_change() -> None:
+    # given series on two devices: the first has too little data, the second a regression
+    rows = [
+        verdict("insufficient data", model="a", device="a-phone"),
+        verdict("invalid environment", model="a", device="a-phone", threads=2),
+        verdict("no change", model="b", device="b-phone"),
+        verdict("regression", ratio=1.1, model="z", device="z-phone"),
+    ]
+    table = matrix(rows)
+    assert [column.title for column in table.columns[4:]] == ["z-phone", "a-phone", "b-phone"]
+    assert [plain_text(line[0].text) for line in table.rows] == ["`z`", "`a`", "`a`", "`b`"]
+    assert plain_text(table.rows[0][4].text) == "10.000 \u25b2 +10.0 %"
+
+
+def test_devices_and_rows_beyond_the_first_are_counted() -> None:
+    devices = [verdict("no change", device=f"d{number:02}") for number in range(21)]
+    rows = [verdict("no change", device="d00", model=f"m{number:02}") for number in range(61)]
+    where = ", those with the fewest changes: the pages of models and devices have them"
+    assert matrix(devices[:20]).hidden == ""
+    assert matrix(devices).hidden == f"1 more device{where}"
+    assert matrix(rows[:60]).hidden == ""
+    assert matrix([*devices, *rows]).hidden == f"1 more device and 2 more rows{where}"

@@ -93,7 +93,6 @@ def test_a_registered_runner_is_compared_with_its_job_alone() -> None:
 
 
 def test_a_session_that_contradicts_itself_has_failed(tmp_path: Path) -> None:
-    # given a runner whose stats.json has the times of another session
     stats = json.dumps({"load_ns": 5, "threads_used": 1, "execution_ns": [1, 2]})
     script = f"""printf '%s' '{stats}' >"$stats"; cp "$model" "$etdump"; printf "\\0\\0\\200\\77" >"$output-0.bin"\n"""
     record = measured(tmp_path, a_farm_context(tmp_path, script))
@@ -138,7 +137,6 @@ def test_a_processor_that_is_not_the_devices_is_reported(name: str, honest: Fact
 
 
 def test_the_etdump_of_an_earlier_session_is_recognized() -> None:
-    # given the ETDump of a session
     seen: dict[str, str] = {}
     # then it may be judged again, and is not that of another session
     for _ in range(2):
@@ -153,7 +151,6 @@ def test_the_times_of_an_earlier_session_at_another_time_are_recognized(step_ns:
     lasted = [2_345_678, 1_003_217, 1_001_904, 1_009_461, 1_000_377]
     first = runs(*(each // step_ns * step_ns for each in lasted), start=tuple(range(0, 50 * MS, 10 * MS)))
     shifted = replace(first, run_start_ns=first.run_start_ns + 12_345)
-    # when both are judged
     seen: dict[str, str] = {}
     assert copied_etdump(b"x", first, "first", seen) is None
     cause = copied_etdump(b"y", shifted, "second", seen)
@@ -166,9 +163,7 @@ def test_the_times_of_an_earlier_session_at_another_time_are_recognized(step_ns:
 
 
 def test_an_etdump_that_is_not_the_one_that_the_runner_wrote_is_recognized() -> None:
-    # given an ETDump and statistics that state its CRC-32, another one, or none
     right, other, none = (Stats(etdump_crc32=crc) for crc in (0xCBF43926, 1, None))
-    # then only the second is told
     assert checksum_contradiction(b"123456789", right) is None
     assert checksum_contradiction(b"123456789", none) is None
     expected = "model.etdump has CRC-32 cbf43926, and stats.json states 00000001"

@@ -101,7 +101,6 @@ def test_a_slow_execution_that_became_a_copy_of_the_fastest_one_is_recognized() 
         of.execute_ns[slow] = of.execute_ns[fast]
 
     copy(runs)
-    # then both are named
     first, second = sorted((slow, fast))
     reported = f"in the ETDump, execution {second} is a copy of execution {first}: both last {runs.execute_ns[fast]} ns"
     assert str(copied_execution(runs)).startswith(reported)

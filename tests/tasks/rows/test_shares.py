@@ -14,7 +14,6 @@ US = 1000
 
 
 def times_of(folder: Path, measured: Sequence[Execution]) -> SessionTimes:
-    """The times of one session with a warm-up."""
     path = folder / "model.etdump"
     path.write_bytes(etdump_of([(99 * US, {MEAN: 90 * US}), *measured]))
     return session_times(read_etdump(path), 1)
@@ -28,14 +27,12 @@ def test_one_run_that_a_portable_operator_dominates_changes_no_share(tmp_path: P
     # given nine runs with 10 % in a portable operator, and one of a hundred times the time that is all portable
     steady: Execution = (100 * US, {CONVOLUTION: 80 * US, MEAN: 10 * US})
     session = times_of(tmp_path, [steady] * 9 + [(10_000 * US, {MEAN: 9_900 * US})])
-    # then the session is that of the others
     assert session.execute_ns == 100 * US
     assert session.portable == {"mean": 10 * US}
     assert session.of_kind == {EventKind.DELEGATED: 80 * US, EventKind.PORTABLE: 10 * US}
 
 
 def test_a_share_is_that_of_the_sessions_in_the_middle_with_the_range_of_all(tmp_path: Path) -> None:
-    # given five sessions, one of which was disturbed
     portable_us = (2, 1, 13, 910, 2)
     sessions = [
         times_of(tmp_path, [((90 + each) * US, {CONVOLUTION: 80 * US, MEAN: each * US})] * 4) for each in portable_us

@@ -61,7 +61,6 @@ def test_each_operator_has_its_source_and_the_times_of_modules_add_up(maker: Bun
     for _ in range(2):
         maker.session([(10 * MS, times)] * 3, files=sources(NODES))
     maker.load()
-    # then operators are named as in the model
     columns = "operator, source_operator, fused_with, module_path, file_line, certainty"
     assert maker.ask(f"SELECT {columns} FROM operator_source ORDER BY operator") == [
         (CONVOLUTION, "aten.convolution.default", "aten.relu.default of body.act", "body.conv", "net.py:7", "known"),

@@ -20,7 +20,6 @@ from tests.fixtures.devices import TRANSPORTS
 
 @pytest.fixture
 def subject(request: pytest.FixtureRequest, make_spec: Callable[..., DeviceSpec], tmp_path: Path) -> Iterator[Subject]:
-    """This machine, reached directly unless a test names another way."""
     with open_subject(make_spec(getattr(request, "param", "local")), tmp_path / "var", date(2026, 11, 20)) as subject:
         yield subject
 
@@ -79,7 +78,6 @@ def test_a_full_disk_refuses_in_one_sentence_and_keeps_nothing(subject: Subject)
         return
     assert finding.status == "passed"
     assert "no space left for" in finding.text
-    # and the disk is gone
     assert subject.small_disk not in Path("/proc/self/mountinfo").read_text(encoding="utf-8")
     assert not Path(subject.small_disk).exists()
 

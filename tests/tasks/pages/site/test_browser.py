@@ -54,13 +54,11 @@ def page(chromium: Any) -> Iterator[Any]:
 
 
 def examples(site: Path) -> list[str]:
-    """A page of each kind."""
     firsts = (min((site / folder).rglob("*.html")) for folder in FOLDERS)
     return [*KINDS, *(str(first.relative_to(site)) for first in firsts), history_of(site, "bert_03")]
 
 
 def history_of(site: Path, model: str) -> str:
-    """The address of the history of a model on a device."""
     histories = read_page((site / DEVICE).read_text(encoding="utf-8")).histories["series"]
     return next(f"{DEVICE}?series={series}" for series, each in histories.items() if each["model"] == model)
 
@@ -159,7 +157,6 @@ def test_the_policy_of_live_pages_allows_all_that_they_do(chromium: Any, site: P
     headers = {"Content-Security-Policy": SITE_POLICY, "X-Content-Type-Options": "nosniff"}
     answer = lambda route: route.fulfill(path=site / urlsplit(route.request.url).path[1:], headers=headers)  # noqa: E731
     page.route("http://farm.example/**", answer)
-    # when a page of each kind is opened, then it does nothing that is forbidden, and what is not its own is
     for address in examples(site):
         open_page(page, "http://farm.example", address)
     assert wrong == []

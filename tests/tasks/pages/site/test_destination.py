@@ -31,7 +31,6 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 def put(location: str, name: str, content: bytes) -> None:
-    """Write a file as somebody else does."""
     if "://" in location:
         MemoryFileSystem().pipe_file(f"{location}/{name}", content)
     else:
@@ -40,7 +39,6 @@ def put(location: str, name: str, content: bytes) -> None:
 
 
 def manifest_with(**pages: Any) -> bytes:
-    """A `published.json` with some pages."""
     return json.dumps({"etfarm": "0.1", "format": "etfarm site 1", "pages": pages, "writing": {}}).encode()
 
 
@@ -109,7 +107,6 @@ def test_a_file_that_was_changed_or_is_of_others_stays_and_is_named(location: st
     # when a newer site is published there, which has a page at the address of that file
     pages = {**NEWER, "a/other.html": b"other"}
     publication = publish_pages(location, pages)
-    # then they stay, and the other page is written
     assert publication.foreign == ["a/gone.html", "a/other.html", "index.html"]
     mine = {name: files_at(location)[name] for name in publication.foreign}
     assert mine == dict.fromkeys(publication.foreign, b"mine")
@@ -131,7 +128,6 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     (tmp_path / "home.html").write_bytes(b"home")
     Path(site, "index.html").unlink()
     Path(site, "index.html").symlink_to(tmp_path / "home.html")
-    # when a newer one is published, then the link and what it leads to stay
     assert publish_pages(site, NEWER).foreign == ["index.html"]
     assert (tmp_path / "home.html").read_bytes() == b"home"
     # and so stays what is no regular file, unopened
@@ -150,7 +146,6 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
         assert files_at(site) == before
         Path(site, "a").unlink()
     assert (tmp_path / "outside/one.html").read_bytes() == b"one"
-    # and a manifest that is a link is refused
     (tmp_path / "outside/published.json").symlink_to(tmp_path / "site/published.json")
     with pytest.raises(FarmError, match=r"outside/published\.json: is a link"):
         publish_pages(str(tmp_path / "outside"), PAGES)

@@ -38,7 +38,6 @@ def test_the_home_page_of_emulated_devices_gives_their_night_and_the_next_step(p
     home = pages.read("index.html")
     assert home.answer.startswith("Nothing to judge: no series of a real device was measured. Emulated and ")
     assert "add a real device to the inventory" in home.answer
-    # and it does not claim that no model changed
     assert "changed" not in home.words
     assert home.column("sessions", "Sweep") == ["nightly-2026-11-01"]
     assert home.column("sessions", "Device", table=1) == home.column("farm", "Device") == ["qemu emulated"]
@@ -51,7 +50,6 @@ def test_night_sweep_and_failed_session_of_emulated_devices_are_published(pages:
     [failed] = [name for name in published if name.startswith("sessions/")]
     # the name of the device stays as it is in the inventory
     assert "device_lost. qemu: cable." in pages.read(failed).answer
-    # and no page has a time
     find = "SELECT cell, session_id FROM _session WHERE status = 'succeeded' LIMIT 1"
     [(cell, session)] = pages.site.reader.connection.execute(find).fetchall()
     assert set(pages.read(f"cells/{cell}.html").column("sessions", "Time")) == {"\u2013"}

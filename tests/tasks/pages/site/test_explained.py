@@ -49,7 +49,6 @@ def test_the_worst_series_is_explained_with_the_figures_of_sql_everywhere_in_the
     assert len(slow.others) == len(others) > 0
     asked = f"SELECT session_id FROM session_latency WHERE cell = '{slow.figures['cell']}' ORDER BY 1"
     assert sorted(slow.figures["session_ids"]) == [name for (name,) in connection.execute(asked).fetchall()]
-    # then text, Markdown and page have the facts of the data
     facts = slow.data()["facts"]
     details = {"Where the time goes", "Portable operators", "SME2", "Where it comes from"}
     assert {"Evidence", "What changed", "Next step", *details} <= facts.keys()

@@ -26,7 +26,6 @@ NEWEST = "2026-11-20"
 
 
 def ask(connection: duckdb.DuckDBPyConnection, columns: str, condition: str) -> list[tuple[Any, ...]]:
-    """Columns of the verdicts of the newest night."""
     return connection.execute(f"SELECT {columns} FROM verdict WHERE night = '{NEWEST}' AND {condition}").fetchall()
 
 
@@ -86,7 +85,6 @@ def test_a_history_has_every_session_and_night_with_the_times_of_sql(
 ) -> None:
     of_series = "model = 'bert_03' AND device = 'phone-001'"
     ((series_id,),) = ask(connection, "series_id", of_series)
-    # when the files are read that the page of its device names
     page = pages.read("devices/phone-001.html")
     assert page.histories["series"][series_id]["name"].startswith("bert_03 ")
     history = pages.history(page, series_id)

@@ -58,7 +58,6 @@ def test_pages_that_are_read_together_are_those_that_are_read_alone_and_written_
 def test_a_new_night_writes_what_it_changed_and_leaves_older_nights(farm: BundleMaker, tmp_path: Path) -> None:
     site = str(tmp_path / "site")
     before = files_at(site)
-    # when one of two models is measured the next night, and the site is published again
     night_of(farm, 4, sessions=2)
     farm.load()
     publish_site(farm.warehouse, site)
@@ -79,12 +78,10 @@ def test_no_page_links_to_one_that_was_removed(
 ) -> None:
     # given a published site that has the pages of two nights from now on
     monkeypatch.setattr(page_cache, "_MAX_NIGHTS", 2)
-    # when only one of two models is measured in the next two nights
     for day in (4, 5):
         night_of(farm, day, sessions=2, model__name="other")
     farm.load()
     assert publish_site(farm.warehouse, str(tmp_path / "site")).removed > 0
-    # then no page leads to one of the nights that are no longer there
     pages = files_at(str(tmp_path / "site"))
     for name in (name for name in pages if name.endswith(".html")):
         links = set(re.findall(rb'href="([^"#?:]+)["#?]', pages[name]))
