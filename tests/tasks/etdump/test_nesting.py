@@ -35,8 +35,7 @@ RUN_4 = [portable(SUM, 200, 240, 4), portable("OPERATOR_CALL", 200, 250, 4)]
 CASES: dict[str, tuple[list[Profile], list[int], list[int]]] = {
     "an operator of 80 ns runs two others, the second of which runs a third: the outer ones count the rest": (
         [portable(ADD, 110, 130), portable(SUM, 145, 150), portable(ADD, 140, 170), portable(SUM, 105, 185), CALL],
-        [20, 5, 25, 30, 10],
-        [3, 2, 3, 4, 5],
+        [20, 5, 25, 30, 10], [3, 2, 3, 4, 5],
     ),
     "a scope that begins inside a call and ends after it counts nothing": (
         [portable(ADD, 110, 185), CALL, scope(180, 260)], [75, 15, 0], [1, 3, 3],
@@ -46,16 +45,14 @@ CASES: dict[str, tuple[list[Profile], list[int], list[int]]] = {
     ),
     "operators that follow each other in a call are not inside each other": (
         [portable(ADD, 100, 130), portable(ADD, 130, 130), portable(SUM, 130, 160), CALL],
-        [30, 0, 30, 30],
-        [3, 3, 3, 4],
+        [30, 0, 30, 30], [3, 3, 3, 4],
     ),
     "a scope inside a call counts what its operators do not": (
         [portable(ADD, 110, 150), portable("my stage", 105, 165), CALL], [40, 20, 30], [1, 2, 3],
     ),
     "a scope around several calls counts what they do not": (
         [portable(ADD, 110, 150), CALL, *RUN_4, Profile("my stage", 90, 270)],
-        [40, 50, 40, 10, 40],
-        [1, 4, 3, 4, 5],
+        [40, 50, 40, 10, 40], [1, 4, 3, 4, 5],
     ),
     "a scope without an instruction belongs to the call that it lies in": (
         [scope(120, 130), portable(ADD, 110, 150), CALL], [10, 30, 50], [1, 2, 3],
@@ -65,13 +62,11 @@ CASES: dict[str, tuple[list[Profile], list[int], list[int]]] = {
     ),
     "a scope around one operator that ends inside the next leaves both their time": (
         [portable(ADD, 110, 140), portable("my stage", 105, 160), portable(SUM, 150, 180), CALL],
-        [30, 0, 30, 30],
-        [1, 3, 3, 4],
+        [30, 0, 30, 30], [1, 3, 3, 4],
     ),
     "of operators that a delegate runs at once the later counts from the end of the earlier": (
         [delegated(FAST, 110, 150), delegated("inner", 155, 160), delegated(SLOW, 120, 180), DELEGATE_CALL],
-        [40, 5, 25, 20],
-        [3, 3, 3, 4],
+        [40, 5, 25, 20], [3, 3, 3, 4],
     ),
     "on the runtime's clock a scope counts what a delegate's operators do not": (
         [delegated(FAST, 110, 150), portable("my stage", 105, 165), DELEGATE_CALL], [40, 20, 30], [2, 2, 3],
@@ -81,8 +76,7 @@ CASES: dict[str, tuple[list[Profile], list[int], list[int]]] = {
     ),
     "what was moved into an empty call takes no time from a delegate on another clock that seems to run then": (
         [scope(120, 130), CALL, delegated(FAST, 100, 160, 4), portable("DELEGATE_CALL", 200, 300, 4)],
-        [10, 80, 60, 40],
-        [1, 4, 3, 4],
+        [10, 80, 60, 40], [1, 4, 3, 4],
     ),
 }  # fmt: skip
 

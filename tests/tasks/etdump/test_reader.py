@@ -44,20 +44,17 @@ OPERATOR, OTHER_CHAIN = Profile(text="a", instruction=4), Profile("DELEGATE_CALL
 PARENTS: dict[str, tuple[list[Run], list[int], list[int]]] = {
     "a loop runs instruction 4 twice, with a jump that wraps nothing": (
         [Run([OPERATOR, CALL, Profile("JF_CALL", instruction=5), OPERATOR, OPERATOR, CALL, METHOD_EVENT])],
-        [1, 6, 6, 5, 5, 6, -1],
-        [0] * 7,
+        [1, 6, 6, 5, 5, 6, -1], [0] * 7,
     ),
     "calls of two chains wait for each other": (
         [Run([OPERATOR, Profile(text="b", instruction=4, chain=1), CALL, OTHER_CHAIN, METHOD_EVENT])],
-        [2, 3, 4, 4, -1],
-        [0] * 5,
+        [2, 3, 4, 4, -1], [0] * 5,
     ),
     "the instruction is called only in another chain, execution or run": (
         [Run([OPERATOR, OTHER_CHAIN, METHOD_EVENT, CALL, METHOD_EVENT]), Run([OPERATOR]), Run([CALL, METHOD_EVENT])],
-        [2, 2, -1, 4, -1, -1, 7, -1],
-        [0, 0, 0, 1, 1, -1, 2, 2],
+        [2, 2, -1, 4, -1, -1, 7, -1], [0, 0, 0, 1, 1, -1, 2, 2],
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("runs", "parents", "executions"), PARENTS.values(), ids=PARENTS)

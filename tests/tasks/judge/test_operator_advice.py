@@ -14,7 +14,7 @@ def test_the_partitioners_reason_decides_between_causes_of_one_operator() -> Non
     reasons = (
         "keepdim=True",
         "averaging 4D tensors, got tensor of rank 3",
-        "averaging 4D tensors across the innermost",
+        "averaging 4D tensors across the innermost dimensions",
     )
     found = [advice_for("aten.mean.dim", f"{only} {reason}") for reason in reasons]
     assert [entry and entry.name for entry in found] == ["mean_keepdim", "mean_rank", "mean_channels"]

@@ -13,12 +13,16 @@ from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, Bundl
 USUAL_NS = {CONVOLUTION: 6_000_000, LINEAR: 2_000_000, TRANSPOSE: 1_000_000, MEAN: 1_000_000}
 NONE: Mapping[str, float] = {}
 CONVOLUTION_NAME = "Convolution (NHWC, F32) IGEMM"
-CHANGED = "SELECT night::VARCHAR, operator, verdict, round(ratio, 2) FROM operator_verdict WHERE verdict <> 'no change'"
 SINCE = "compared with 2026-11-08: changes of the device since then are included"
 
 
 def night(
-    maker: BundleMaker, day: int, factors: Mapping[str, float] = NONE, *, shared: float = 1.0, pte: str = "p1"
+    maker: BundleMaker,
+    day: int,
+    factors: Mapping[str, float] = NONE,
+    shared: float = 1,
+    model: str = "toy",
+    pte: str = "p1",
 ) -> None:
     """Write the sessions of one night: they differ by up to 4 % in frequency, and by 0.2 % in each operator."""
     for number in range(8):
@@ -27,16 +31,21 @@ def night(
         usual = zip(USUAL_NS.items(), own, strict=True)
         times_ns = {name: round(ns * common * factors.get(name, 1.0) * moved) for (name, ns), moved in usual}
         run = (sum(times_ns.values()) + 10_000, times_ns)
-        maker.session([run] * 3, repetition=number, model__pte_sha256=pte, **fields_of(day))
+        maker.session([run] * 3, repetition=number, model__name=model, model__pte_sha256=pte, **fields_of(day))
 
 
-def a_week_and_two_nights(maker: BundleMaker, factors: Mapping[str, float] = NONE, **changes: Any) -> None:
-    """Write five nights without a change, then two of another model with these changes, and load them."""
-    for day in range(4, 9):
-        night(maker, day)
-    for day in (9, 10):
-        night(maker, day, factors, **{"pte": "p2", **changes})
+@pytest.fixture(scope="module")
+def farm(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
+    """Three models with five nights without a change and two with one; of one, the device is slower instead."""
+    maker = BundleMaker(tmp_path_factory.mktemp("operators"))
+    changes = {"slower": ({CONVOLUTION: 1.38}, 1, "p2"), "moved": (NONE, 1.09, "p1"), "small": ({MEAN: 1.06}, 1, "p2")}
+    for model, (factors, shared, pte) in changes.items():
+        for day in range(4, 9):
+            night(maker, day, model=model, pte=f"{model} p1")
+        for day in (9, 10):
+            night(maker, day, factors, shared, model, f"{model} {pte}")
     maker.load()
+    return maker
 
 
 @pytest.mark.thorough
@@ -53,38 +62,36 @@ def test_verdicts_do_not_depend_on_the_order_of_loads(maker: BundleMaker, tmp_pa
         assert maker.ask(query) == other.ask(query)
 
 
-def causes(maker: BundleMaker) -> dict[date, tuple[str, str | None]]:
-    rows = maker.ask("SELECT night, verdict, cause FROM verdict WHERE night > '2026-11-07'")
+def causes(farm: BundleMaker, model: str) -> dict[date, tuple[str, str | None]]:
+    rows = farm.ask(f"SELECT night, verdict, cause FROM verdict WHERE night > '2026-11-07' AND model = '{model}'")
     return {night: (verdict, cause) for night, verdict, cause in rows}
 
 
-def test_a_regression_names_the_operator_that_caused_it(maker: BundleMaker) -> None:
-    a_week_and_two_nights(maker, {CONVOLUTION: 1.38})
-    # then the operator is named beside each verdict, and it alone changed
+def changed(farm: BundleMaker, model: str) -> list[tuple[Any, ...]]:
+    columns = "night::VARCHAR, operator, verdict, round(ratio, 2)"
+    of_model = f"model = '{model}' AND verdict <> 'no change'"
+    return farm.ask(f"SELECT {columns} FROM operator_verdict WHERE {of_model} ORDER BY night")
+
+
+def test_a_regression_names_the_operator_that_caused_it(farm: BundleMaker) -> None:
+    # given two nights with a convolution that is 38 % slower, then it is named beside each verdict, it alone
     cause = f"`{CONVOLUTION_NAME}` +2.280 ms (+38.0 %), {SINCE}"
-    assert causes(maker) == {
-        date(2026, 11, 8): ("no change", None),
-        date(2026, 11, 9): ("suspected", cause),
-        date(2026, 11, 10): ("regression", cause),
-    }
-    assert maker.ask(f"{CHANGED} ORDER BY night") == [
-        ("2026-11-09", CONVOLUTION_NAME, "suspected", 1.38),
-        ("2026-11-10", CONVOLUTION_NAME, "regression", 1.38),
-    ]
-    assert maker.ask(
+    verdicts = {8: ("no change", None), 9: ("suspected", cause), 10: ("regression", cause)}
+    assert causes(farm, "slower") == {date(2026, 11, day): each for day, each in verdicts.items()}
+    names = [(f"2026-11-{day:02}", CONVOLUTION_NAME, verdicts[day][0], 1.38) for day in (9, 10)]
+    assert changed(farm, "slower") == names
+    assert farm.ask(
         "SELECT round(baseline_ms), round(time_ms, 1), round(part_percent), round(common_factor, 2), low < 1.38,"
-        f" high > 1.38, total_verdict, is_newest FROM operator_verdict WHERE operator = '{CONVOLUTION_NAME}'"
-        " ORDER BY night DESC LIMIT 1"
+        " high > 1.38, total_verdict, is_newest FROM operator_verdict"
+        f" WHERE operator = '{CONVOLUTION_NAME}' AND model = 'slower' ORDER BY night DESC LIMIT 1"
     ) == [(6.0, 8.3, 100.0, 1.0, True, True, "regression", True)]
 
 
-def test_a_device_that_got_slower_is_no_cause_in_the_model(maker: BundleMaker) -> None:
-    a_week_and_two_nights(maker, shared=1.09, pte="p1")
-    assert causes(maker)[date(2026, 11, 10)] == ("device slower", None)
-    assert maker.ask(CHANGED) == []
+def test_a_device_that_got_slower_is_no_cause_in_the_model(farm: BundleMaker) -> None:
+    assert causes(farm, "moved")[date(2026, 11, 10)] == ("device slower", None)
+    assert changed(farm, "moved") == []
 
 
-def test_a_small_operator_that_got_slower_is_named_where_the_latency_hides_it(maker: BundleMaker) -> None:
+def test_a_small_operator_that_got_slower_is_named_where_the_latency_hides_it(farm: BundleMaker) -> None:
     # given a portable operator with a tenth of the time that takes 6 % longer
-    a_week_and_two_nights(maker, {MEAN: 1.06})
-    assert causes(maker)[date(2026, 11, 10)] == ("no change", "`mean` +5.9 %, 11 % of the time")
+    assert causes(farm, "small")[date(2026, 11, 10)] == ("no change", "`mean` +5.9 %, 11 % of the time")

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields
 from datetime import date, datetime
 from importlib.resources import files
-from pathlib import Path
 from typing import Annotated, get_args, get_type_hints
 
+import duckdb
 import pytest
 
 from sql.schema import sql_files
@@ -17,7 +17,7 @@ from tasks.pages.report import SECTIONS
 from tasks.pages.site import site
 from tasks.pages.site.page_cache import FingerprintRow
 from tasks.results.operators import CATEGORIES
-from tasks.results.reader import open_answers
+from tasks.results.reader import Answers, open_answers
 from tasks.results.table import Cell, Number, Row, Words, build_table, first_rows, list_columns
 from tasks.results.text import plain_text
 from tests.fixtures.paths import ROOT
@@ -67,11 +67,18 @@ of_a_sweep = pytest.mark.parametrize(
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
     maker = BundleMaker(tmp_path_factory.mktemp("filled"))
     fill_every_section(maker)
     maker.load()
-    return maker.warehouse
+    with open_answers(maker.warehouse, None) as answers:
+        yield answers
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    with open_read_only(BundleMaker(tmp_path_factory.mktemp("empty")).warehouse) as connection:
+        yield connection
 
 
 def test_a_query_has_one_row_class_or_a_caller_that_reads_tuples() -> None:
@@ -91,14 +98,15 @@ def without_none(hint: object) -> object:
 
 
 @every_row_class
-def test_columns_and_their_types_are_those_of_the_row_class(row_class: type[Row], maker: BundleMaker) -> None:
+def test_columns_and_their_types_are_those_of_the_row_class(
+    row_class: type[Row], empty: duckdb.DuckDBPyConnection
+) -> None:
     text = QUERIES[row_class.query]
     parameters = {name: value for name, value in PARAMETERS.items() if re.search(rf"\${name}\b", text)}
     declared = {field.name: field.default is MISSING for field in fields(row_class)}
-    with open_read_only(maker.warehouse) as connection:
-        answer = connection.execute(text, parameters)
-        columns = [(name, PYTHON_TYPES[str(kind)]) for name, kind, *_ in answer.description or [] if name in declared]
-        assert answer.fetchall() == [] or row_class is FingerprintRow
+    answer = empty.execute(text, parameters)
+    columns = [(name, PYTHON_TYPES[str(kind)]) for name, kind, *_ in answer.description or [] if name in declared]
+    assert answer.fetchall() == [] or row_class is FingerprintRow
     types = dict(columns)
     assert len(columns) == len(types), "a column is there twice"
     assert {name for name, is_required in declared.items() if is_required} <= set(types)
@@ -106,9 +114,8 @@ def test_columns_and_their_types_are_those_of_the_row_class(row_class: type[Row]
 
 
 @of_a_sweep
-def test_only_optional_fields_are_null(row_class: type[Row], filled: Path) -> None:
-    with open_answers(filled, None) as answers:
-        rows = answers.rows(row_class)
+def test_only_optional_fields_are_null(row_class: type[Row], filled: Answers) -> None:
+    rows = filled.rows(row_class)
     hints = get_type_hints(row_class)
     required = [field.name for field in fields(row_class) if without_none(hints[field.name]) == hints[field.name]]
     assert rows

@@ -4,6 +4,7 @@ The spread is that of 278 sessions of the farm's runner: see tasks/rows/consiste
 """
 
 import numpy as np
+import pytest
 
 from devices.ondevice.facts import Facts
 from tasks.bundle.claims import Claims
@@ -12,7 +13,6 @@ from tasks.etdump.event_names import OperatorName
 from tasks.etdump.tree import Runs, TreeNode
 from tasks.rows.consistency import contradiction_between, copied_etdump, copied_execution
 
-SESSIONS = 10_000
 STEPS_NS = (1, 42, 100, 1_000)
 """Of the runtime's clock: Linux, Apple's timer, Windows' timer, a virtual machine."""
 METHOD = TreeNode(-1, "method", "Method::execute", -1, -1, OperatorName("Method::execute"))
@@ -74,11 +74,12 @@ def session(chance: np.random.Generator) -> tuple[Runs, Claims]:
     return executions(chance, step_ns, begin, inside), claims
 
 
-def test_none_of_ten_thousand_honest_sessions_is_refused() -> None:
+@pytest.mark.parametrize("sessions", [1_000, pytest.param(10_000, marks=pytest.mark.thorough)])
+def test_no_honest_session_is_refused(sessions: int) -> None:
     chance = np.random.default_rng(20261123)
     seen: dict[str, str] = {}
     refused = []
-    for number in range(SESSIONS):
+    for number in range(sessions):
         runs, claims = session(chance)
         refused.append(contradiction_between(runs, claims) or copied_etdump(b"%d" % number, runs, str(number), seen))
     assert [cause for cause in refused if cause] == []

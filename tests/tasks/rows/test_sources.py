@@ -81,6 +81,7 @@ def test_each_operator_has_its_source_and_the_times_of_modules_add_up(maker: Bun
     assert maker.ask("SELECT count(*) FROM source_map") == [(1,)]
 
 
+SKIPPED = "not executed"
 NOT_ALIGNED = "the operators of the delegate do not match the nodes of XNNPACK's graph one by one"
 NOT_REPORTED = "this backend does not state which operators of the model it runs"
 RELU, CONV = "aten.relu.default", "aten.convolution.default"
@@ -96,45 +97,27 @@ def node(kind: str, *of: int, clamp: int | None = None) -> Node:
 # Nodes of the graph, names of the operators that ran, columns, and the rows.
 ALIGNED: dict[str, tuple[list[Node] | None, list[str], tuple[str, ...], Described]] = {
     "an activation that ran separately is not fused": (
-        [node("Add", 4, clamp=1)],
-        [ADD, CLAMP],
-        FUSED,
-        [(ADD, "aten.add.Tensor", None), (CLAMP, RELU, None)],
+        [node("Add", 4, clamp=1)], [ADD, CLAMP], FUSED, [(ADD, "aten.add.Tensor", None), (CLAMP, RELU, None)],
     ),
     "an activation that may have run separately is possibly fused": (
-        [node("Add", 4, clamp=1), node("Clamp", 3)],
-        [ADD, CLAMP],
-        FUSED,
+        [node("Add", 4, clamp=1), node("Clamp", 3)], [ADD, CLAMP], FUSED,
         [(ADD, "aten.add.Tensor", f"possibly {RELU} of body.act"), (CLAMP, f"{RELU} or aten.mean.dim", None)],
     ),
     "a node without an event was not executed": (
-        [node("Convert", 4), node("Conv2d", 0)],
-        [CONVOLUTION],
-        WHERE,
-        [
-            (CONVOLUTION, CONV, "body.conv", "net.py:7", "known"),
-            (None, "aten.add.Tensor", "", "net.py:11", "not executed"),
-        ],
+        [node("Convert", 4), node("Conv2d", 0)], [CONVOLUTION], WHERE,
+        [(CONVOLUTION, CONV, "body.conv", "net.py:7", "known"), (None, "aten.add.Tensor", "", "net.py:11", SKIPPED)],
     ),
     "what the order leaves open names what the candidates share": (
-        [node("Conv2d", 0), node("DepthwiseConv2d", 1)],
-        [CONVOLUTION],
-        WHERE,
+        [node("Conv2d", 0), node("DepthwiseConv2d", 1)], [CONVOLUTION], WHERE,
         [(CONVOLUTION, f"{CONV} or {RELU}", "body", None, "ambiguous")],
     ),
     "operators that do not match the nodes have the module around them": (
-        [node("Add", 4)],
-        [CONVOLUTION],
-        NOTED,
-        [(CONVOLUTION, None, "body", None, "unknown", NOT_ALIGNED)],
+        [node("Add", 4)], [CONVOLUTION], NOTED, [(CONVOLUTION, None, "body", None, "unknown", NOT_ALIGNED)],
     ),
     "operators of a backend that states no nodes have the module around them": (
-        None,
-        [CONVOLUTION],
-        NOTED,
-        [(CONVOLUTION, None, "body", None, "unknown", NOT_REPORTED)],
+        None, [CONVOLUTION], NOTED, [(CONVOLUTION, None, "body", None, "unknown", NOT_REPORTED)],
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("nodes", "operators", "columns", "rows"), ALIGNED.values(), ids=ALIGNED)
