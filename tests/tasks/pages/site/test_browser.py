@@ -91,29 +91,50 @@ def test_every_kind_of_page_is_accessible_in_light_and_dark_and_fits_a_phone(pag
         assert cut == [], address
 
 
-def test_a_table_is_sorted_and_filtered_and_the_address_keeps_it(page: Any, site: Path) -> None:
-    open_page(page, site, "index.html")
-    matrix = page.locator("#matrix")
-    rows = matrix.locator("tbody tr:visible")
-    every = rows.count()
-    # when it is sorted by click, then by key, and filtered
-    head = matrix.get_by_role("button", name="Model")
+def column(page: Any, place: int, table: int = 0) -> list[str]:
+    """The visible cells of a column of a table."""
+    rows = page.locator("main table").nth(table).locator("tbody tr:visible")
+    return [str(text).strip() for text in rows.locator(f"td:nth-child({place + 1})").all_inner_texts()]
+
+
+def test_a_table_sorts_by_click_and_by_keyboard_and_the_address_keeps_it(page: Any, site: Path) -> None:
+    # given the list of nights
+    open_page(page, site, "nights.html")
+    nights = column(page, 0)
+    # when its first head is clicked
+    head = page.locator("main table").first.get_by_role("button", name="Night")
     head.click()
-    first = rows.first.inner_text()
+    assert column(page, 0) == sorted(nights)
+    # then the address is a link to this view
+    link = page.url
+    assert "t0.sort" in link
+    # and the keyboard does the same
     head.focus()
     page.keyboard.press("Enter")
-    assert rows.first.inner_text() != first
+    assert column(page, 0) == sorted(nights, reverse=True)
+    # and back is the view before
     page.go_back()
-    assert rows.first.inner_text() == first
+    assert page.url == link
+    assert column(page, 0) == sorted(nights)
+    page.goto("about:blank")
+    page.goto(link)
+    assert column(page, 0) == sorted(nights)
+
+
+def test_the_matrix_is_filtered_and_says_how_many_rows_are_hidden(page: Any, site: Path) -> None:
+    open_page(page, site, "index.html")
+    matrix = page.locator("#matrix")
+    every = matrix.locator("tbody tr:visible").count()
+    # when one precision is chosen
     matrix.get_by_label("Only this: Precision").select_option("fp16")
-    shown = rows.all_inner_texts()
-    # then only these rows are shown, the others are counted, and the address leads to this view
-    assert 0 < len(shown) < every
-    assert f"{len(shown)} of {every} rows, {every - len(shown)} hidden" in matrix.get_by_role("status").inner_text()
+    shown = matrix.locator("tbody tr:visible").count()
+    # then only its rows are shown, the others are counted, and the address keeps the choice
+    assert 0 < shown < every
+    assert f"{shown} of {every} rows, {every - shown} hidden" in matrix.get_by_role("status").inner_text()
     link = page.url
     page.goto("about:blank")
     page.goto(link)
-    assert rows.all_inner_texts() == shown
+    assert page.locator("#matrix tbody tr:visible").count() == shown
 
 
 def test_the_first_key_leads_past_the_navigation_and_the_search_to_a_model(page: Any, site: Path) -> None:
