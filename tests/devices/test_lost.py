@@ -68,26 +68,34 @@ def test_a_device_that_is_silent_but_there_is_waited_for(linked: LinkedDevice) -
 
 @pytest.mark.fault
 @pytest.mark.parametrize("failure", FAILURES)
-def test_a_link_that_breaks_during_a_transfer_leaves_no_file(
-    linked: LinkedDevice, tmp_path: Path, failure: str
-) -> None:
-    # given an upload that is broken in its middle
+def test_a_link_that_breaks_during_an_upload_leaves_no_file(linked: LinkedDevice, tmp_path: Path, failure: str) -> None:
     probe(linked.device)
-    there, remote, folder = tmp_path / "there", Path(linked.device.root) / "file", tmp_path / "local"
-    there.write_bytes(os.urandom(20_000_000))
+    (tmp_path / "there").write_bytes(os.urandom(20_000_000))
     if failure == "is cut":
         linked.link.cut_after_bytes = 5_000_000
     else:
         linked.link.stalled = True
     begun = time.monotonic()
     with pytest.raises((DeviceLost, DeviceRefused)):
-        linked.device.upload(there, str(remote))
+        linked.device.upload(tmp_path / "there", f"{linked.device.root}/file")
     assert time.monotonic() - begun < SOON_S
-    assert not remote.exists()
+    assert not Path(linked.device.root, "file").exists()
     linked.link.restore()
-    linked.device.upload(there, str(remote))
-    assert remote.read_bytes() == there.read_bytes()
-    # and a download, which is slow enough for that
+    linked.device.upload(tmp_path / "there", f"{linked.device.root}/file")
+    assert Path(linked.device.root, "file").read_bytes() == (tmp_path / "there").read_bytes()
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_link_that_breaks_during_a_fetch_leaves_no_local_file(
+    linked: LinkedDevice, tmp_path: Path, failure: str
+) -> None:
+    # Given a download that is slow enough to be broken in its middle
+    probe(linked.device)
+    remote = Path(linked.device.root) / "file"
+    remote.parent.mkdir()
+    remote.write_bytes(os.urandom(20_000_000))
+    folder = tmp_path / "local"
     linked.link.rate_bytes_per_s = 10_000_000
 
     def break_it() -> None:

@@ -8,17 +8,20 @@ import threading
 from typing import Self
 
 _CHUNK = 1 << 16
+_QUEUED_CHUNKS = 4096
 _POLL_S = 0.01
 
 
 class LinkProxy:
     """Forwards connections to `port` to `host`:`target_port`; its attributes may be changed at any time.
 
-    rate_bytes_per_s: None for no limit. stalled: no byte arrives, and no connection ends. cut_after_bytes: after so
-    many bytes of one connection towards the device, all connections are reset, and new ones too until `restore`.
+    delay_s: delay of every byte, in either direction. rate_bytes_per_s: None for no limit. stalled: no byte arrives,
+    and no connection ends. cut_after_bytes: after so many bytes of one connection towards the device, all connections
+    are reset, and new ones too until `restore`.
     """
 
     def __init__(self, host: str, target_port: int) -> None:
+        self.delay_s = 0.0
         self.rate_bytes_per_s: float | None = None
         self.stalled = False
         self.cut_after_bytes: int | None = None
@@ -45,7 +48,7 @@ class LinkProxy:
 
     def restore(self) -> None:
         """Forward normally again."""
-        self.rate_bytes_per_s, self.stalled = None, False
+        self.delay_s, self.rate_bytes_per_s, self.stalled = 0.0, None, False
         self.cut_after_bytes, self.is_cut = None, False
 
     def _serve(self) -> None:
@@ -89,16 +92,30 @@ class LinkProxy:
                 each.transport.abort()
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, counted: bool = False) -> None:
+        """Read as fast as data arrives and write when it is due: a delay must not lower the rate."""
+        due: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(_QUEUED_CHUNKS)
+        sender = asyncio.ensure_future(self._send(due, writer))
         passed = 0
         with contextlib.suppress(OSError):
             while data := await reader.read(_CHUNK):
                 passed += len(data) if counted else 0
                 if self.cut_after_bytes is not None and passed >= self.cut_after_bytes:
                     self._cut()
-                while self.stalled:
-                    await asyncio.sleep(_POLL_S)
-                if self.rate_bytes_per_s:
-                    await asyncio.sleep(len(data) / self.rate_bytes_per_s)
+                await due.put((self._loop.time() + self.delay_s, data))
+        await due.put((self._loop.time() + self.delay_s, b""))
+        await sender
+
+    async def _send(self, due: asyncio.Queue[tuple[float, bytes]], writer: asyncio.StreamWriter) -> None:
+        moment, data = await due.get()
+        while data:
+            await asyncio.sleep(max(0.0, moment - self._loop.time()))
+            while self.stalled:
+                await asyncio.sleep(_POLL_S)
+            if self.rate_bytes_per_s:
+                await asyncio.sleep(len(data) / self.rate_bytes_per_s)
+            with contextlib.suppress(OSError):  # keep emptying the queue, or the reader would block
                 writer.write(data)
                 await writer.drain()
+            moment, data = await due.get()
+        with contextlib.suppress(OSError):
             writer.write_eof()
