@@ -136,7 +136,7 @@ def test_that_nothing_is_left_is_found_without_prefect_and_torch() -> None:
 
 
 @pytest.fixture(scope="module")
-def told(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
+def swept(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
     """A sweep, and all that it told: to two services, of which one refuses, in its log, and on the terminal."""
     log, warnings = list[str](), list[str]()
     handler = logging.Handler()
@@ -172,48 +172,48 @@ def told(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield SimpleNamespace(farm=farm, sent=good, end=state_data(done), log=log, lines=lines, warnings=warnings)
 
 
-def test_a_sweep_sends_one_message_and_a_refusing_service_changes_nothing_but_a_warning(told: SimpleNamespace) -> None:
+def test_a_sweep_sends_one_message_and_a_refusing_service_changes_nothing_but_a_warning(swept: SimpleNamespace) -> None:
     # then there is one message with headline and report
-    (received,) = told.sent.received
+    (received,) = swept.sent.received
     assert "Nothing to compare with" in received["title"]
-    report = told.end.message.rpartition("report: ")[2]
+    report = swept.end.message.rpartition("report: ")[2]
     assert received["message"].splitlines() == ["sessions: 2 succeeded, 1 discarded", f"report: {report}"]
     # and one warning, which names the scheme only
-    (warning,) = {line for line in told.log if line.startswith("notification to ")}
+    (warning,) = {line for line in swept.log if line.startswith("notification to ")}
     assert warning.startswith("notification to `json` not sent: it answered with HTTP status 500; ")
     # and the secret is in no file and in no output
-    assert PASSWORD not in "".join(told.log)
-    written = [path for path in told.farm.folder.rglob("*") if path.is_file()]
+    assert PASSWORD not in "".join(swept.log)
+    written = [path for path in swept.farm.folder.rglob("*") if path.is_file()]
     assert any(path.name == "session.json" for path in written)
     assert [path for path in written if PASSWORD.encode() in path.read_bytes()] == []
 
 
-def test_a_sweep_records_the_commit_of_its_file_and_warns_of_a_wrong_clock(told: SimpleNamespace) -> None:
-    (warning,) = [each for each in told.warnings if "clock" in each]
+def test_a_sweep_records_the_commit_of_its_file_and_warns_of_a_wrong_clock(swept: SimpleNamespace) -> None:
+    (warning,) = [each for each in swept.warnings if "clock" in each]
     assert warning.startswith("this machine's clock is 3600 s ahead of the Prefect server's; ")
-    sources = [record.sweep.source for record in Workspace(told.farm.data_dir).store.records(told.end.sweep_id)]
+    sources = [record.sweep.source for record in Workspace(swept.farm.data_dir).store.records(swept.end.sweep_id)]
     found = [(source.commit, source.is_dirty, source.author) for source in sources if source]
-    assert found == [(git(told.farm.folder, "rev-parse", "HEAD"), True, "Test")] * 3
+    assert found == [(git(swept.farm.folder, "rev-parse", "HEAD"), True, "Test")] * 3
 
 
-def test_the_lines_of_a_sweep_name_sweep_device_and_session(told: SimpleNamespace) -> None:
-    running = [line for line in told.lines if line["message"].endswith(": running")]
-    sessions = {session for (session,) in told.farm.ask("SELECT session_id FROM session")}
+def test_the_lines_of_a_sweep_name_sweep_device_and_session(swept: SimpleNamespace) -> None:
+    running = [line for line in swept.lines if line["message"].endswith(": running")]
+    sessions = {session for (session,) in swept.farm.ask("SELECT session_id FROM session")}
     assert {line["session"] for line in running} == sessions
     assert {line["device"] for line in running} == {"here"}
     # and all lines of the sweep name it
-    begun = [line["message"] for line in told.lines].index(f"sweep {told.end.sweep_id} on here")
-    assert {line.get("sweep") for line in told.lines[begun:]} == {told.end.sweep_id}
+    begun = [line["message"] for line in swept.lines].index(f"sweep {swept.end.sweep_id} on here")
+    assert {line.get("sweep") for line in swept.lines[begun:]} == {swept.end.sweep_id}
 
 
 def test_verdicts_are_reported_also_if_the_noise_of_the_devices_cannot_be_read(
-    told: SimpleNamespace, server: str, monkeypatch: pytest.MonkeyPatch
+    swept: SimpleNamespace, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> list[str]:
         raise WarehouseError("a column is missing")
 
     monkeypatch.setattr(sweeps, "read_noise_lines", fail)
-    again = told.farm.sweep()
+    again = swept.farm.sweep()
     assert again.is_failed()
     assert "; the noise of the devices could not be read: " in str(again.message)
     assert "verdicts could not" not in str(again.message)

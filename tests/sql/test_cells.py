@@ -41,7 +41,7 @@ EQUAL: list[dict[str, Any]] = [
 ]
 
 
-def given(maker: BundleMaker) -> None:
+def write_sessions(maker: BundleMaker) -> None:
     """Write the sessions of all questions, which have a model each."""
     # a sweep in which one name covers two contents, a fast one and a slow one
     for change, difference in DIFFERENCES:

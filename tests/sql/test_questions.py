@@ -29,7 +29,7 @@ def gate(limit: str, bound: float, value: float | None, waited_s: float = 0, **c
     return {"limit": limit, "bound": bound, "value": value, "waited_s": waited_s, **changes}
 
 
-def given(maker: BundleMaker) -> None:
+def write_sessions(maker: BundleMaker) -> None:
     """Write the sessions of all questions; some are on a device of their own, and also on an emulated one."""
     write_nights(maker)
     write_operators(maker)

@@ -24,7 +24,7 @@ SHAPES: dict[str, tuple[list[int], tuple[object, ...]]] = {
 }
 
 
-def given(maker: BundleMaker) -> None:
+def write_sessions(maker: BundleMaker) -> None:
     for model, (runs, _) in SHAPES.items():
         maker.session(runs, model__name=model)
     maker.session(STEADY, mode="profile", model__name="profile")

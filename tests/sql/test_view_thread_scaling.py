@@ -9,7 +9,7 @@ from tests.fixtures.warehouse import BundleMaker
 US = 1_000
 
 
-def given(maker: BundleMaker) -> None:
+def write_sessions(maker: BundleMaker) -> None:
     # SME2 is best with two threads, and without SME each thread helps
     for variant, times in ("sme2_on", {1: 8, 2: 5, 4: 7}), ("sme2_off", {1: 40, 2: 20, 4: 10}):
         for threads, ms in times.items():

@@ -44,7 +44,7 @@ PAIRS: dict[str, tuple[Any, Any, float | None, str | None]] = {
 }
 
 
-def given(maker: BundleMaker) -> None:
+def write_sessions(maker: BundleMaker) -> None:
     """Write the sessions of all questions, which have a model each."""
     older = [{"output": 0, "max_abs_error": 1.0, "max_rel_error": None, "nonfinite_mismatches": 0}]
     for model, accuracy in (("good", GOOD), ("bad", GOOD), ("bad", BAD), ("without", None), ("older", older)):

@@ -12,7 +12,7 @@ from tests.fixtures.described_cells import write_cells
 from tests.fixtures.warehouse import BundleMaker
 
 
-def given(maker: BundleMaker) -> None:
+def write_sessions(maker: BundleMaker) -> None:
     write_cells(maker)
 
 

@@ -8,7 +8,7 @@ INSIDE = {"max_die_c": (49.9, 50), "min_free_memory_mb": (50, 50.1)}
 OUTSIDE = {"max_die_c": (50.1,), "min_free_memory_mb": (49.9,)}
 
 
-def given(maker: BundleMaker) -> None:
+def write_sessions(maker: BundleMaker) -> None:
     values = [(limit, value) for limit in INSIDE for value in (*INSIDE[limit], *OUTSIDE[limit])]
     for index, (limit, value) in enumerate(values):
         gate = {"limit": limit, "bound": 50, "value": value, "waited_s": 0}

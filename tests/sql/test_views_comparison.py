@@ -51,7 +51,7 @@ def mixed_night(maker: BundleMaker, day: int, slow: int, factor: float = 1.0, **
         maker.session([time_ns] * 3, repetition=number, **fields)
 
 
-def given(maker: BundleMaker) -> None:
+def write_sessions(maker: BundleMaker) -> None:
     """Write the sessions of all questions, which have a model each."""
     for model, (before, factor, after, _) in CASES.items():
         week_of(maker, 4, model__name=model)

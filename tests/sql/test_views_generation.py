@@ -31,7 +31,7 @@ def phase(maker: BundleMaker, case: str, tokens: int, kv_depth: int | None, *tim
         maker.session(runs, **case_of, **changes)
 
 
-def given(maker: BundleMaker) -> None:
+def write_sessions(maker: BundleMaker) -> None:
     # sessions of 40, 50 and 80 ms for a prompt of 128 tokens, and of 4, 5 and 6 ms for one token after it
     phase(maker, "beside@prefill128", 128, 0, 40, 50, 80)
     phase(maker, "beside@decode", 1, 128, 4, 5, 6)

@@ -21,7 +21,7 @@ OUTPUTS = [
 LOOSE = "loose etdump"
 
 
-def given(maker: BundleMaker) -> None:
+def write_sessions(maker: BundleMaker) -> None:
     """Write the sessions of all questions, which have a model each."""
     maker.session([1_000_001, 2_000_002], model__name="two runs", accuracy=OUTPUTS)
     for count in (99, 100):

@@ -34,7 +34,7 @@ WORSE: list[tuple[dict[str, Any], dict[str, Any], tuple[Any, ...]]] = [
 ]  # fmt: skip
 
 
-def given(maker: BundleMaker) -> None:
+def write_sessions(maker: BundleMaker) -> None:
     """Write the nights of all questions, which have a model each."""
     for before, after, (metric, *_) in WORSE:
         week_of(maker, 5, model__name=metric, **before)

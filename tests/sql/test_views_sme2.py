@@ -74,7 +74,7 @@ def on(maker: BundleMaker, model: str, execution: Any, **changes: Any) -> None:
     maker.session([execution], model__name=model, **{"variant": "sme2_on", **changes})
 
 
-def given(maker: BundleMaker) -> None:
+def write_sessions(maker: BundleMaker) -> None:
     """Write the sessions of all questions, which have a model each."""
     both(maker, "pairs", 10 * MS, 5 * MS)
     both(maker, "pairs", 10 * MS, 4 * MS, device__name="phone")

@@ -23,7 +23,7 @@ CAUSES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def given(maker: BundleMaker) -> None:
+def write_sessions(maker: BundleMaker) -> None:
     """Write the nights of all questions, which have a model each."""
     week_of(maker, 4, model__name="step")
     for day in (5, 6):
