@@ -26,8 +26,8 @@ _RUNS = f"SELECT run_id FROM run WHERE session_key IN ({_SESSIONS})"
 _LIMITS: Mapping[str, str] = {"session_key": _SESSIONS, "cell_id": _CELLS, "run_id": _RUNS}
 # Tables that depend on other nights, that the schema fills, or that only list loaded files.
 _LEFT_OUT = (
-    "series_night", "series_verdict", "series_operator_verdict", "series_cause", "schema_migration", "schema_part",
-    "operator_category", "load_ledger",
+    "series_night", "series_verdict", "series_operator_verdict", "series_cause", "incident_series",
+    "schema_migration", "schema_part", "operator_category", "load_ledger",
 )  # fmt: skip
 
 

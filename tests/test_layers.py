@@ -1,6 +1,7 @@
 """The layers: imports run one way, no modules import each other in a circle."""
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 
 import grimp
@@ -51,6 +52,13 @@ PACKAGES: dict[str, set[str]] = {
 # The only packages that may import these, inside the function that needs them: a worker beside phones has neither.
 HEAVY = {"torch", "executorch", "transformers", "torchao"}
 HEAVY_PACKAGES = ("tasks/export/", "tasks/runner/")
+# All that flows and deployments may use of the pages: the writers of a medium, and whole documents. Their content
+# comes from `tasks.results`, so that no medium depends on the page of another.
+WRITERS = {f"tasks.pages.{name}" for name in ("benchmarks", "comment", "comparison", "explanation", "markdown", "rows")}
+WRITERS |= {f"tasks.pages.{name}" for name in ("notify", "report", "html", "page", "site.site", "site.publish")}
+# What opens a warehouse; pages get a reader.
+OPENING = {"duckdb", "sql.cage", "sql.warehouse", "sql.readable"}
+OPENERS = {"open_reader", "open_answers", "open_readable", "open_read_only"}
 
 
 # Every import counts, also one inside a function.
@@ -115,3 +123,42 @@ def test_only_exporting_and_building_runners_need_torch_or_executorch() -> None:
             if heavy and (not file.startswith(HEAVY_PACKAGES) or id(node) in at_the_top):
                 found.append(f"{file}: {ast.unparse(node)}")
     assert found == []
+
+
+def test_flows_and_deployments_use_no_page_but_its_writers() -> None:
+    pages = {
+        (name, other)
+        for name in MODULES
+        if parent(name, 1) in ("flows", "deployments")
+        for other in GRAPH.find_modules_directly_imported_by(name)
+        if parent(other, 2) == "tasks.pages"
+    }
+    assert sorted(f"{name} -> {other}" for name, other in pages if other not in WRITERS) == []
+    assert WRITERS - {other for _, other in pages} == set()
+
+
+def test_no_page_opens_a_warehouse() -> None:
+    opening = []
+    for name, path in MODULES.items():
+        for node in ast.walk(TREES[path.relative_to(ROOT).as_posix()]) if parent(name, 2) == "tasks.pages" else ():
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names = {alias.name for alias in node.names} if isinstance(node, ast.ImportFrom) else set[str]()
+            opens = {parent(each, 2) for each in modules} & OPENING or names & OPENERS
+            if opens and names != {"distinct_names"}:  # a function on texts
+                opening.append(f"{name}: {ast.unparse(node)}")
+    assert opening == []
+
+
+def test_only_commands_flows_and_tools_of_agents_take_more_than_six_parameters() -> None:
+    many = []
+    for file, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                names = [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+                is_called_by_people = any(
+                    re.match(r"\w*\.?(command|flow)\b", ast.unparse(d)) for d in node.decorator_list
+                )
+                if len([name for name in names if name != "self"]) > 6 and not is_called_by_people:
+                    many.append(f"{file}: {node.name}")
+    assert many == ["flows/cli/mcp_tools.py: compare"]

@@ -2,7 +2,7 @@
 CREATE OR REPLACE MACRO _verdict_place(verdict) AS
     list_position(
         [
-            'regression', 'inaccurate', 'failed', 'suspected', 'device slower', 'device worse', 'invalid environment',
+            'regression', 'inaccurate', 'failed', 'suspected', 'device slower', 'device worse', 'unclear', 'invalid environment',
             'improvement', 'device faster', 'device better', 'insufficient data', 'no change'
         ],
         verdict

@@ -841,6 +841,44 @@ CREATE TABLE series_verdict (
     reason VARCHAR NOT NULL
 );
 
+-- What an incident consists of: one row per figure of a series on a device that it made worse, derived from the
+-- verdicts by tasks/judge/incidents.py with every load. Incidents have one cause; the view incident has a row for each.
+CREATE TABLE incident_series (
+    -- Id of the incident, 8 hexadecimal digits: made from its kind, subject and onset, and the same in every warehouse.
+    incident_id VARCHAR NOT NULL,
+    -- model (another program, runner or setting made it slower or larger), device (neither changed), accuracy (outputs
+    -- beyond their limit) or failure (no session has a result).
+    kind VARCHAR NOT NULL,
+    -- What it is about: a model, a device, or `runner` and the first digits of its hash.
+    subject VARCHAR NOT NULL,
+    series_id VARCHAR NOT NULL,
+    -- Name of the device in the inventory.
+    device VARCHAR NOT NULL,
+    -- The figure that is worse, see series_verdict.
+    metric VARCHAR NOT NULL,
+    -- suspected, confirmed, accepted (by a decision), fixed (the figure came back) or withdrawn (it came back before it
+    -- was confirmed).
+    state VARCHAR NOT NULL,
+    -- First bad night.
+    onset DATE NOT NULL,
+    -- Newest night before that does not share the change; NULL without one.
+    last_good DATE,
+    -- The night that confirmed it; NULL if none did.
+    confirmed_on DATE,
+    -- The first night of those that closed it; NULL while it is open.
+    closed_on DATE,
+    -- Newest night that shows it.
+    last_seen DATE NOT NULL,
+    -- How often it came back after it was closed.
+    reopened INTEGER NOT NULL,
+    -- The night whose figures are stated: the one that confirmed it, until then the newest that shows it.
+    night DATE NOT NULL,
+    -- The cell of the onset; NULL if no session has a result.
+    cell VARCHAR,
+    -- The cell of the last good night.
+    good_cell VARCHAR
+);
+
 -- What was judged of the operators of each series on each device (tasks/judge/operators.py): for the nights whose
 -- latency changed, and for the newest. Both tables are computed again with the latency of a series.
 CREATE TABLE series_operator_verdict (

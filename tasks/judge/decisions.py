@@ -1,4 +1,4 @@
-"""Decisions of users about nights: baseline resets, excluded nights, notes, and revocations of any of these.
+"""Decisions of users about nights: resets of baselines, excluded nights, accepted incidents, notes, and revocations.
 
 A bundle store keeps each decision in a file `decisions/<id>.json`, which is never changed or removed. The warehouse has
 a copy of all. Bundles and figures stay as they are: decisions only select the nights that a verdict compares, and notes
@@ -6,7 +6,7 @@ not even these.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, date
+from datetime import UTC, date, timedelta
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
@@ -20,11 +20,12 @@ from tasks.bundle.record import BundleError
 from tasks.store.bundle_store import BundleStore
 
 DecisionId = Annotated[str, StringConstraints(pattern="^[0-9a-f]{8}$")]
-Kind = Literal["baseline_reset", "night_exclusion", "note", "revocation"]
+Kind = Literal["baseline_reset", "night_exclusion", "acceptance", "note", "revocation"]
 _FIELDS = (
     "decision_id", "kind", "night", "model", "precision", "variant", "device", "reason", "decided_at", "decided_by",
     "revokes",
 )  # fmt: skip
+_MAX_MOVE_DAYS = 7
 _ROWS = f"SELECT {', '.join(_FIELDS)} FROM decision ORDER BY decided_at, decision_id"
 _SERIES = "SELECT DISTINCT model, precision, variant, device, night FROM series_latency WHERE night IS NOT NULL"
 
@@ -155,6 +156,20 @@ def starts_baseline(decisions: Decisions, series: SeriesNight, previous: date | 
         and decision.series.matches(series)
         for decision in decisions.in_force
     )
+
+
+def acceptances(decisions: Decisions, series: SeriesNight) -> list[tuple[date, date]]:
+    """Return the acceptances in force of incidents of a series: onset of the incident, day of the decision."""
+    return [
+        (decision.night, decision.decided_at.date())
+        for decision in decisions.in_force
+        if decision.kind == "acceptance" and decision.night is not None and decision.series.matches(series)
+    ]
+
+
+def is_near(onset: date, other: date) -> bool:
+    """Return whether two nights may be the onset of one incident: a bundle that comes late moves it by a few days."""
+    return abs(onset - other) <= timedelta(days=_MAX_MOVE_DAYS)
 
 
 def _parse(content: bytes | Exception, path: str) -> Decision | str:

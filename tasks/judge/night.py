@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Literal
 
 from tasks.bundle.robust_statistics import MIN_SESSIONS
@@ -13,6 +14,7 @@ Verdict = Literal[
     "suspected",
     "improvement",
     DeviceVerdict,
+    "unclear",
     "no change",
     "inaccurate",
     "failed",
@@ -42,6 +44,8 @@ class Night:
     is_excluded: bool = False
     starts_baseline: bool = False
     """Earlier nights are not compared with it: the user reset the baseline, or times are of other runs of a session."""
+    accepted: tuple[date, ...] = ()
+    """Onsets of incidents that were accepted before this night: a step that began there becomes the baseline."""
     content: str = ""
     """Equal for two nights if program, inputs, runner and executions are (macro `_content`); empty if unknown."""
     same_night: SideComparison | None = None

@@ -11,8 +11,16 @@ from sql.schema import sql_files
 from sql.warehouse import insert_rows
 from tasks.bundle.robust_statistics import interquartile_mean, median_interval
 from tasks.judge.comparison import SideComparison, compare_sessions
-from tasks.judge.decisions import Decisions, SeriesNight, is_excluded, read_warehouse_decisions, starts_baseline
+from tasks.judge.decisions import (
+    Decisions,
+    SeriesNight,
+    acceptances,
+    is_excluded,
+    read_warehouse_decisions,
+    starts_baseline,
+)
 from tasks.judge.figures import LATENCY, OTHER_METRICS, Metric
+from tasks.judge.incidents import refresh_incidents
 from tasks.judge.night import Night
 from tasks.judge.operators_table import refresh_operator_verdicts
 from tasks.judge.states import states_from_times
@@ -32,7 +40,7 @@ _COMPARISON_FIELDS = [field.name for field in fields(SideComparison)]
 
 
 def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill intervals, comparisons, verdicts and the tables of operators where rows are missing; log what fails."""
+    """Fill intervals, comparisons, verdicts, the tables of operators and incidents; log what fails."""
     cells = connection.execute(_QUERIES["cells_without_interval"]).fetchall()
     intervals = [(cell_id, *(median_interval(times_ms) or (None, None))) for cell_id, times_ms in cells]
     insert_rows(connection, "cell_interval", [dict(zip(_INTERVAL_COLUMNS, row, strict=True)) for row in intervals])
@@ -46,6 +54,7 @@ def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
         rows = _read_rows(connection, "metrics_to_judge")
         _add_coverage(connection, rows)
         _judge_nights(connection, decisions, rows, OTHER_METRICS)
+    refresh_incidents(connection, decisions)
 
 
 def _judge_comparisons(connection: duckdb.DuckDBPyConnection) -> None:
@@ -127,6 +136,7 @@ def _build_night(row: _Row, previous: _Row | None, decisions: Decisions, metric:
         failure=row.get("failure") or "",
         is_excluded=is_excluded(decisions, series),
         starts_baseline=has_other_rule or starts_baseline(decisions, series, last_night),
+        accepted=tuple(onset for onset, decided_on in acceptances(decisions, series) if decided_on < row["night"]),
         content=row["content"],
         inaccuracy=row["inaccuracy"],
         same_night=SideComparison(**{name: row[name] for name in _COMPARISON_FIELDS}) if row.get("answer") else None,

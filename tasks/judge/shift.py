@@ -78,6 +78,11 @@ class Shift:
             shifts.append(self.distance - self.other_state)
         return min(shifts) - self.half_width, max(shifts) + self.half_width
 
+    @property
+    def excludes_none(self) -> bool:
+        """Whether the interval is all on one side of no change."""
+        return self.bounds[0] > 0 or self.bounds[1] < 0
+
     def count_at_level(self, nights: Sequence[Point]) -> int:
         """Count the nights that lie at least two thirds as far from the baseline as this one, in its direction."""
         moved = [(each.position - self.center) * self.distance for each in nights]

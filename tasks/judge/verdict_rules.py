@@ -3,12 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from statistics import median
 
 import numpy as np
 
 from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.judge.comparison import SideComparison
+from tasks.judge.decisions import is_near
 from tasks.judge.figures import LATENCY, Metric
 from tasks.judge.night import (
     Night,
@@ -120,9 +122,15 @@ class _Series:
         if not self.level:
             self.level.append(current)
             return NightVerdict(night.night, "insufficient data", "this is the first night of the baseline")
-        if self.step.is_confirmed and len(self.step.points) >= STEP_NIGHTS:
+        is_long = self.step.is_confirmed and len(self.step.points) >= STEP_NIGHTS
+        if is_long or self._is_accepted(night):
             self._make_step_the_level()
         return self._judge_beyond_step(current, night) or self._judge_against_level(current, night)
+
+    def _is_accepted(self, night: Night) -> bool:
+        """Return whether the user accepted the present step before this night."""
+        points = self.step.points
+        return bool(points) and any(is_near(date.fromisoformat(points[0].night), onset) for onset in night.accepted)
 
     def _judge_beyond_step(self, current: Point, night: Night) -> NightVerdict | None:
         """Judge a night that lies beyond the confirmed step; None if it does not.
@@ -163,7 +171,7 @@ class _Series:
         if answer == "refuted":
             why = f"{describe_same_night(shift, night.same_night)}: the device changed, not they"
             decided_by = night.same_night if self._may_be_device_state(shift) else None
-            return self._judge_in_level(current, shift, why, decided_by)
+            return self._judge_in_level(current, shift, why, decided_by, is_of_device=decided_by is None)
         if not self.step.has_direction(shift.distance):
             self._end_step()
         self.step.add(current, shift, answer == "confirmed", counts=not night.same_night or answer != "open")
@@ -178,6 +186,12 @@ class _Series:
         since = self.step.points[0].night if self.step.points else self.history[-1].night
         return shift.count_at_level([each for each in self.history if each.night < since])
 
+    def _device_word(self, shift: Shift, *, is_confirmed: bool) -> Verdict:
+        """Return the verdict on a shift by the device: `no change` if the interval contains none."""
+        if not shift.excludes_none:
+            return "no change"
+        return self.metric.device_verdict(shift.distance) if is_confirmed else "unclear"
+
     def _judge_in_step(self, current: Point, shift: Shift, night: Night, is_confirmed_alone: bool) -> NightVerdict:
         """Return the verdict on a night that was added to the step; may make the step the level.
 
@@ -185,18 +199,17 @@ class _Series:
         """
         since, nights = self.step.points[0].night, len(self.step.points)
         if not is_confirmed_alone and len(self.level) < _MIN_LEVEL:
-            word: Verdict = "no change" if self.step.is_of_device else "suspected"
+            word = self._device_word(shift, is_confirmed=False) if self.step.is_of_device else "suspected"
             if nights > len(self.level):
                 self._make_step_the_level()
             return _build_verdict(word, current, shift, since, _unconfirmed_text(shift))
         if self.step.is_of_device:
-            is_reported = self.step.is_confirmed and not self._count_at_level(shift)
-            word = self.metric.device_verdict(shift.distance) if is_reported else "no change"
-            why = _nights_text(self.step)
-            if self.step.is_confirmed:  # reported once: models are then compared with the device as it is now
+            is_new = self.step.is_confirmed and not self._count_at_level(shift)
+            word, why = self._device_word(shift, is_confirmed=is_new), _nights_text(self.step)
+            if self.step.is_confirmed:  # models are then compared with the device as it is now
                 self._make_step_the_level()
             return _build_verdict(word, current, shift, since, why)
-        is_certain = is_confirmed_alone or shift.bounds[0] > 0 or shift.bounds[1] < 0
+        is_certain = is_confirmed_alone or shift.excludes_none
         if not self.step.is_confirmed or not is_certain:
             return _build_verdict("suspected", current, shift, since, _unconfirmed_text(shift))
         verdict: Verdict = "regression" if self.metric.is_worse(shift.distance) else "improvement"
@@ -204,7 +217,13 @@ class _Series:
         return _build_verdict(verdict, current, shift, since, why, night.same_night if is_confirmed_alone else None)
 
     def _judge_in_level(
-        self, current: Point, shift: Shift, why: str, decided_by: SideComparison | None = None
+        self,
+        current: Point,
+        shift: Shift,
+        why: str,
+        decided_by: SideComparison | None = None,
+        *,
+        is_of_device: bool = False,
     ) -> NightVerdict:
         """Add a night without a shift of the series to the level; the second one in a row ends the step."""
         self.level.append(current)
@@ -212,7 +231,8 @@ class _Series:
         if self.step.quiet_nights == 2:
             self._end_step()
         if current.sessions >= sessions_for_verdict(self.metric) or shift.is_suspect:
-            return _build_verdict("no change", current, shift, None, why, decided_by)
+            word = self._device_word(shift, is_confirmed=False) if is_of_device else "no change"
+            return _build_verdict(word, current, shift, None, why, decided_by)
         why = too_few_sessions(current.sessions, self.metric)
         return _build_verdict("insufficient data", current, shift, None, why)
 
@@ -251,7 +271,7 @@ def _build_verdict(
     is_shifted = since is not None or shift.is_suspect
     good = (shift.last_good if is_shifted else shift.baseline[-1]).night
     if is_shifted and is_same_content(current, shift):
-        why = f"neither model nor runner changed since {good}, so the device did; {why}"
+        why = f"neither model nor runner changed since {good}; {why}"
     if decided_by is None or verdict == "no change":
         why = f"{metric.change_text(shift.center, shift.distance)} against {_baseline_text(shift, good)}; {why}"
     before, ratio = metric.figure(shift.center), metric.ratio(shift.center, shift.distance)

@@ -51,6 +51,7 @@ _MAY_BE_MISSING = {
     "series_verdict": "series_id",
     "series_operator_verdict": "series_id",
     "series_cause": "series_id",
+    "incident_series": "incident_id",
 }
 _FLOATING = ("DOUBLE", "FLOAT")
 _THINNED = "WHERE session_key IN (SELECT session_key FROM thinned_session)"

@@ -1,4 +1,4 @@
--- Reads: series_verdict, series, series_cause, cell, _cell_facts
+-- Reads: series_verdict, series, series_cause, cell, _cell_facts, incident_series
 -- What pages show of the verdicts: every one on latency, and the changes of other metrics, suspected ones only for the
 -- worse. The size of a .pte file is listed once, not for each series that runs it.
 CREATE OR REPLACE VIEW _shown_verdict AS
@@ -28,8 +28,10 @@ judged AS (
         ) = 1
 )
 SELECT
-    * EXCLUDE (facts_now, facts_before),
-    -- What differs from the night baseline_to, see _changes; NULL if nothing does.
+    * EXCLUDE (facts_now, facts_before, incident),
+    incident.incident_id AS incident_id,
+    -- What differs between the last good night and the onset of the incident, or else from the night baseline_to, see
+    -- _changes; NULL if nothing does.
     _changes(facts_before, facts_now) AS changed,
     -- Sorts the worst first.
     row(
@@ -48,7 +50,19 @@ SELECT
 FROM (
     SELECT
         *,
-        (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = judged.cell) AS facts_now,
-        (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = baseline_cell) AS facts_before
-    FROM judged
+        (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = coalesce(incident.cell, judged.cell)) AS facts_now,
+        (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = coalesce(incident.good_cell, baseline_cell))
+            AS facts_before
+    FROM (
+        SELECT *, (
+            SELECT arg_max({incident_id: incident_id, cell: onset.cell, good_cell: good_cell}, onset)
+            FROM incident_series AS onset
+            WHERE onset.series_id = judged.series_id
+                AND onset.device = judged.device
+                AND onset.metric = judged.metric
+                AND onset.onset <= judged.night
+                AND (onset.closed_on IS NULL OR onset.closed_on > judged.night)
+        ) AS incident
+        FROM judged
+    ) AS judged
 );

@@ -177,6 +177,16 @@ def test_a_state_that_a_comparison_refuted_keeps_the_move_of_the_device_in_the_r
     assert last([*BEFORE, compared(night(20, 10.6), 1.0)], 10.65).verdict == "no change"
 
 
+@pytest.mark.parametrize(("earlier", "ratio", "verdict"), [(10.0, 1.08, "unclear"), (10.8, 1.0, "no change")])
+def test_only_where_the_device_was_before_a_refuted_shift_shows_the_figures_of_the_comparison(
+    earlier: float, ratio: float, verdict: str
+) -> None:
+    # given a device that was once as slow as in this night, or never
+    found = last(measured(*WEEKS, earlier, *FAST), 10.8, factor=1.0)
+    assert found.verdict == verdict
+    assert found.ratio == pytest.approx(ratio, abs=0.005)
+
+
 def test_equal_content_in_lasting_states_is_never_a_change() -> None:
     nights: list[Night] = [replace(night(at, level), content="same") for at, level in enumerate((*SLOW, *FAST) * 3)]
     assert {each.verdict for each in judge_all(nights)[20:]} == {"no change"}

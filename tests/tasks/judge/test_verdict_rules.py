@@ -14,7 +14,7 @@ from tasks.judge.shift import student_quantile
 from tasks.judge.verdict_rules import judge_all
 from tests.fixtures.series import WEEKS, compared, interval, judge, night, series, verdicts
 
-SUSPECTED, QUIET, LITTLE = "suspected", "no change", "insufficient data"
+SUSPECTED, QUIET, LITTLE, UNCLEAR = "suspected", "no change", "insufficient data", "unclear"
 
 
 def test_a_night_like_those_before_it_shows_no_change() -> None:
@@ -71,7 +71,8 @@ def test_a_comparison_that_refutes_clears_a_hot_night(factor: float) -> None:
     nights = series(*WEEKS, 10.9)
     assert judge(nights).verdict == SUSPECTED
     found = judge([*nights[:-1], compared(nights[-1], factor)])
-    assert (found.verdict, found.since, found.baseline_to) == (QUIET, None, "2026-10-14")
+    # then the model has not changed, and the reason names the device
+    assert (found.verdict, found.since, found.baseline_to) == (UNCLEAR, None, "2026-10-14")
     assert found.reason.startswith(f"+9.0 % against the median of 14 nights; {100 * (factor - 1):+.1f} % (")
     assert found.reason.endswith("measured interleaved the same night: the device changed, not they")
 
@@ -88,8 +89,8 @@ def test_equal_content_names_the_device_and_cannot_be_confirmed_by_itself() -> N
     last = replace(night(14, 10.8), content="content 13")
     for measured in (last, compared(last, 1.0), compared(last, 1.08)):
         found = judge([*series(*WEEKS), measured])
-        assert found.verdict == QUIET
-        assert "neither model nor runner changed since 2026-10-14, so the device did" in found.reason
+        assert found.verdict == UNCLEAR
+        assert "neither model nor runner changed since 2026-10-14; " in found.reason
     # and unknown contents are not taken as equal
     assert "neither" not in judge([replace(each, content="") for each in series(*WEEKS, 10.8)]).reason
 
@@ -164,8 +165,13 @@ def verdicts_after_weeks(*nights: Night) -> list[str]:
 
 
 def test_a_device_that_moves_alone_is_never_a_regression_of_the_model() -> None:
-    assert verdicts_after_weeks(*of("before", 10.8, 10.8, 10.8)) == [QUIET, "device slower", QUIET]
-    assert verdicts_after_weeks(*of("before", 9.2, 9.2)) == [QUIET, "device faster"]
+    assert verdicts_after_weeks(*of("before", 10.8, 10.8, 10.8)) == [UNCLEAR, "device slower", QUIET]
+    assert verdicts_after_weeks(*of("before", 9.2, 9.2)) == [UNCLEAR, "device faster"]
+
+
+@pytest.mark.parametrize(("earlier", "verdict"), [(10.6, UNCLEAR), (10.3, "device slower")])
+def test_a_level_that_the_device_had_weeks_ago_is_not_reported(earlier: float, verdict: str) -> None:
+    assert verdicts_after_weeks(*of("before", earlier, 10.0, 10.0, 10.0, 10.8, 10.8))[-1] == verdict
 
 
 def test_a_model_that_is_replaced_on_a_slow_device_is_compared_with_the_slow_device() -> None:
@@ -175,7 +181,7 @@ def test_a_model_that_is_replaced_on_a_slow_device_is_compared_with_the_slow_dev
     # and what it adds is suspected
     assert verdicts_after_weeks(*slow, *of("after", 12.5, start=16))[2:] == [SUSPECTED]
     # and one slow night of the device is no state: it confirms nothing
-    assert verdicts_after_weeks(*slow[:1], *of("after", 10.8, start=15)) == [QUIET, SUSPECTED]
+    assert verdicts_after_weeks(*slow[:1], *of("after", 10.8, start=15)) == [UNCLEAR, SUSPECTED]
 
 
 @settings(max_examples=40)

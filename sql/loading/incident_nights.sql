@@ -1,0 +1,25 @@
+-- The nights of each figure of each series that was ever worse, with what ran in it and in its last good night.
+WITH
+worse AS (
+    SELECT DISTINCT series_id, device, metric
+    FROM series_verdict
+    WHERE verdict IN ('regression', 'suspected', 'inaccurate', 'failed', 'device slower', 'device worse')
+)
+SELECT
+    series_verdict.*,
+    series.model,
+    series.precision,
+    series.variant,
+    _content(
+        now.pte_sha256, now.inputs_sha256, now.runner_sha256, now.executions, now.warmup_executions
+    ) AS content,
+    now.pte_sha256 AS program,
+    before.pte_sha256 AS program_before,
+    left(now.runner_sha256, 8) AS runner,
+    left(before.runner_sha256, 8) AS runner_before
+FROM series_verdict
+SEMI JOIN worse USING (series_id, device, metric)
+JOIN series USING (series_id)
+LEFT JOIN cell AS now ON now.cell = series_verdict.cell
+LEFT JOIN cell AS before ON before.cell = series_verdict.baseline_cell
+ORDER BY series_verdict.series_id, series_verdict.device, series_verdict.metric, series_verdict.night;

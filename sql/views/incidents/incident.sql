@@ -1,0 +1,99 @@
+-- Reads: incident_part, _cell_facts
+-- Incidents: what got worse from one cause, over all series, devices and figures that it moved, until it is closed. What
+-- changed is what differs between the last good night and the onset, whatever changed later.
+CREATE OR REPLACE VIEW incident AS
+WITH
+part AS (
+    FROM incident_part
+),
+whole AS (
+    SELECT
+        incident_id,
+        any_value(kind) AS kind,
+        any_value(subject) AS subject,
+        CASE
+            WHEN bool_or(state = 'confirmed') THEN 'confirmed'
+            WHEN bool_or(state = 'suspected') THEN 'suspected'
+            WHEN bool_or(state = 'accepted') THEN 'accepted'
+            WHEN bool_or(state = 'fixed') THEN 'fixed'
+            ELSE 'withdrawn'
+        END AS state,
+        min(onset) AS onset,
+        max(last_good) FILTER (last_good < onset) AS last_good,
+        min(confirmed_on) AS confirmed_on,
+        CASE WHEN bool_and(closed_on IS NOT NULL) THEN max(closed_on) END AS closed_on,
+        max(last_seen) AS last_seen,
+        max(reopened) AS reopened,
+        list_sort(list(DISTINCT model)) AS models,
+        list_sort(list(DISTINCT device)) AS devices,
+        list_sort(list(DISTINCT precision)) AS precisions,
+        list_sort(list(DISTINCT metric)) AS metrics,
+        count(DISTINCT (series_id, device)) AS series,
+        count(DISTINCT (series_id, device)) FILTER (closed_on IS NULL) AS open_series,
+        -- The part with the largest change speaks for all: times first.
+        first(part ORDER BY metric != 'latency', closed_on IS NOT NULL, abs(ln(ratio)) DESC NULLS LAST, device, series_id)
+            AS worst
+    FROM part
+    GROUP BY incident_id
+)
+SELECT
+    -- Id of the incident, for `etfarm decisions`: the same in every warehouse that has its nights.
+    incident_id,
+    -- model (another program, runner or setting made it worse), device (neither changed), accuracy (outputs beyond their
+    -- limit) or failure (no session has a result).
+    kind,
+    -- A model, a device, or `runner` and the first digits of its hash.
+    subject,
+    -- confirmed or suspected while it is open; accepted, fixed or withdrawn after that. It is open while a part of it is.
+    state,
+    onset,
+    last_good,
+    confirmed_on,
+    closed_on,
+    last_seen,
+    reopened,
+    -- Models that it made worse.
+    models,
+    -- Devices on which it made them worse.
+    devices,
+    -- Precisions in which it did.
+    precisions,
+    -- Figures that are worse.
+    metrics,
+    -- Number of series on devices.
+    series,
+    -- Number of them for which it is open.
+    open_series,
+    -- The largest change, of a time if there is one.
+    worst.ratio AS ratio,
+    -- Lower end of its 95 % interval; NULL if there is none.
+    worst.low AS low,
+    -- Upper end of its 95 % interval; NULL if there is none.
+    worst.high AS high,
+    -- The figure of that change.
+    worst.metric AS metric,
+    -- Its device.
+    worst.device AS worst_device,
+    -- Its model.
+    worst.model AS worst_model,
+    -- Its precision.
+    worst.precision AS worst_precision,
+    -- Its variant.
+    worst.variant AS worst_variant,
+    -- Its number of threads.
+    worst.threads AS worst_threads,
+    -- Its figure in the unit of the metric.
+    worst.value AS value,
+    -- The figure of before.
+    worst.baseline_value AS baseline_value,
+    -- The verdict on it in a sentence.
+    worst.reason AS reason,
+    -- Its series.
+    worst.series_id AS series_id,
+    -- The night of these figures.
+    worst.night AS night,
+    -- What differs between the last good night and the onset, as a list of {fact, before, after}, see `verdict`.
+    _changes(before.facts, now.facts) AS changed
+FROM whole
+LEFT JOIN _cell_facts AS now ON now.cell = worst.cell
+LEFT JOIN _cell_facts AS before ON before.cell = worst.good_cell;

@@ -1,0 +1,40 @@
+-- Reads: incident_series, series_verdict, series
+-- What incidents consist of: one row per figure of a series on a device that one made worse, with the figures of the
+-- night that confirmed it.
+CREATE OR REPLACE VIEW incident_part AS
+SELECT
+    incident_id,
+    device,
+    model,
+    precision,
+    variant,
+    threads,
+    metric,
+    state,
+    -- Figure of the night in the unit of the metric, see `metric_verdict`.
+    value,
+    -- Figure of before: the median of the baseline nights, or that of the other side of a comparison of the same night.
+    CASE WHEN metric = 'latency' THEN value / ratio ELSE baseline_value END AS baseline_value,
+    -- value / baseline_value; NULL without a baseline.
+    ratio,
+    -- Lower end of the 95 % interval of the ratio; NULL if there is none.
+    low,
+    -- Upper end of the 95 % interval of the ratio; NULL if there is none.
+    high,
+    onset,
+    last_good,
+    confirmed_on,
+    closed_on,
+    last_seen,
+    reopened,
+    night,
+    -- The verdict on that night in a sentence.
+    reason,
+    kind,
+    subject,
+    series_id,
+    incident_series.cell,
+    good_cell
+FROM incident_series
+JOIN series_verdict USING (series_id, device, metric, night)
+JOIN series USING (series_id);

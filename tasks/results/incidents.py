@@ -1,0 +1,136 @@
+"""Incidents in words: what got worse, by how much, where, since when, and what changed at its onset."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated, Any
+
+from devices.errors import InputError
+from devices.suggest import did_you_mean
+from tasks.judge.decisions import is_near
+from tasks.judge.figures import LATENCY, METRICS
+from tasks.judge.incidents import OPEN, incident_id
+from tasks.results.addresses import series_page
+from tasks.results.cells import ChangePercent, Interval
+from tasks.results.reader import Reader
+from tasks.results.table import Cell, Name, Number, Row, Words
+from tasks.results.text import Link, Tone, listed, numbered, signed_percent
+
+_TONES: dict[str, Tone] = {"confirmed": "bad", "suspected": "flag"}
+_DATA = ("state", "kind", "onset", "last_good", "confirmed_on", "closed_on", "last_seen", "reopened", "models")
+_FIGURES = ("devices", "precisions", "metrics", "series", "open_series", "metric", "ratio", "low", "high", "changed")
+
+
+@dataclass(frozen=True)
+class IncidentRow(Row):
+    """An incident, with the largest change of its parts."""
+
+    query = "incidents"
+    naming = ("incident_id",)
+    incident_id: Annotated[str, Name("Incident")]
+    state: Annotated[str, Words("State", tone=lambda state: _TONES.get(state, "quiet"))]
+    kind: str
+    subject: Annotated[str, Words("What is worse", wraps=True)]
+    onset: Annotated[date, Words("Since")]
+    last_good: date | None
+    confirmed_on: date | None
+    closed_on: date | None
+    last_seen: date
+    reopened: int
+    models: list[str]
+    devices: list[str]
+    precisions: list[str]
+    metrics: list[str]
+    series: int
+    open_series: Annotated[int, Number("Series", "", "those for which it is open")]
+    metric: str
+    ratio: Annotated[float | None, ChangePercent("Largest change", "of its series, when it was confirmed")]
+    low: Annotated[float | None, Interval("95 % interval", "of that change")]
+    high: float | None
+    value: float | None
+    baseline_value: float | None
+    changed: Annotated[
+        str | None, Words("What changed", meaning="between the last good night and the onset", wraps=True)
+    ]
+    reason: str
+    series_id: str
+    worst_device: str
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in OPEN
+
+    @property
+    def title(self) -> str:
+        """What is worse: `voice slower`, `pixel-9 slower`, `voice: peak memory worse`, `voice failed`."""
+        if self.kind in ("accuracy", "failure"):
+            return f"{self.subject} {'inaccurate' if self.kind == 'accuracy' else 'failed'}"
+        subject = f"{self.subject}: {listed(self.models)}" if self.subject.startswith("runner ") else self.subject
+        return f"{subject} slower" if self.metric == LATENCY.name else f"{subject}: {self.metric} worse"
+
+    @property
+    def scope(self) -> str:
+        """Where: `fp16 and fp32 on pixel-9, 4 series`."""
+        precisions = listed(self.precisions)
+        models = f"{listed(self.models)} " if self.kind == "device" else ""
+        return f"{models}{precisions} on {listed(self.devices)}, {numbered(self.series, 'series', 'series')}"
+
+    @property
+    def change(self) -> str:
+        """The largest change with its interval: `+12.3 % (10.1 to 14.8)`; empty without a ratio."""
+        if self.ratio is None:
+            return ""
+        interval = f" ({signed_percent(self.low)} to {signed_percent(self.high)})" if self.low and self.high else ""
+        return f"{signed_percent(self.ratio)} %{interval}"
+
+    @property
+    def line(self) -> str:
+        """The incident in one line."""
+        parts = [self.change, self.scope]
+        if self.kind in ("accuracy", "failure"):
+            parts.append(self.reason)
+        elif self.changed:
+            parts.append(f"changed: {self.changed}")
+        ended = f", {self.state} on {self.closed_on}" if self.closed_on else ""
+        text = "; ".join(filter(None, parts))
+        return f"{self.title} since {self.onset}{ended} ({self.state}, incident {self.incident_id}): {text}"
+
+    def subject_cell(self, _cell: Cell) -> Cell:
+        return Cell((Link(self.title, series_page(self.series_id, self.worst_device)), f", {self.scope}"))
+
+    def data(self) -> dict[str, Any]:
+        """Return the `incident` of docs/json.md: before and after in the unit of the metric."""
+        texts = {name: getattr(self, name) for name in _DATA}
+        texts = {name: str(value) if isinstance(value, date) else value for name, value in texts.items()}
+        figures = {name: getattr(self, name) for name in _FIGURES}
+        before_after = {"before": self.baseline_value, "after": self.value, "unit": METRICS[self.metric].unit}
+        return {"incident": self.incident_id, "title": self.title, **texts, **figures, **before_after}
+
+    def has_id(self, name: str) -> bool:
+        """Return whether a name is the id of this incident, or was before bundles came late and moved its onset."""
+        return name in _past_ids(self.kind, self.subject, self.onset)
+
+
+def _past_ids(kind: str, subject: str, onset: date) -> set[str]:
+    days = range(onset.toordinal() - 31, onset.toordinal() + 32)
+    return {incident_id(kind, subject, each) for each in map(date.fromordinal, days) if is_near(each, onset)}
+
+
+def read_incidents(reader: Reader) -> list[IncidentRow]:
+    """Return all incidents, open ones first."""
+    return reader.rows(IncidentRow)
+
+
+def open_incidents(rows: Sequence[IncidentRow]) -> list[IncidentRow]:
+    return [row for row in rows if row.is_open]
+
+
+def find_incident(rows: Sequence[IncidentRow], name: str) -> IncidentRow:
+    """Return the incident with this id; raises InputError without one."""
+    exact = [row for row in rows if row.incident_id == name]
+    if found := exact or [row for row in rows if row.has_id(name)]:
+        return found[0]
+    ids = [row.incident_id for row in rows]
+    raise InputError(
+        f"`{name}` is not an incident{did_you_mean(name, ids) or '; `etfarm verdicts` lists those that are open'}"
+    )
