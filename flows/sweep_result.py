@@ -25,6 +25,7 @@ from tasks.measure import prometheus
 from tasks.measure.health import HealthError, Registry
 from tasks.pages.notify import Message, send
 from tasks.results.devices import noise_lines
+from tasks.results.incidents import IncidentRow, open_incidents, read_incidents
 from tasks.results.reader import open_answers, open_reader
 from tasks.results.verdicts import WORSE, FailingVerdict, VerdictRow, failed_lines, failing_verdicts, night_headline
 from tasks.store.workspace import Workspace
@@ -188,7 +189,7 @@ def build_message(result: SweepResult, workspace: Workspace) -> Message:
     """Return the message about a sweep that has ended: at most 10 regressions, 10 failures and 10 causes of devices."""
     summary = "The verdicts could not be read." if result.verdicts is None else night_headline(result.rows)
     lines = [result.sessions_line, *result.errors]
-    for sentences in ([row.line for row in failing_verdicts(result.rows, "regression")], failed_lines(result.rows)):
+    for sentences in (_change_lines(result, workspace), failed_lines(result.rows)):
         lines += sentences[:_MAX_LINES]
         if len(sentences) > _MAX_LINES:
             lines.append(f"{len(sentences) - _MAX_LINES} more in the report")
@@ -196,6 +197,27 @@ def build_message(result: SweepResult, workspace: Workspace) -> Message:
     if result.rows and (page := page_link(result.rows[0].night)):
         lines.append(f"page: {page}")
     return Message(f"{result.sweep_id}{' failed' if result.is_bad else ''}: {summary}", "\n".join(lines), result.is_bad)
+
+
+def _change_lines(result: SweepResult, workspace: Workspace) -> list[str]:
+    """Return the incidents that the verdicts on the sweep are part of, a line each, then regressions outside of them.
+
+    Other incidents that are open are counted. Without a readable warehouse, all regressions are named.
+    """
+    incidents: list[IncidentRow] = []
+    with (
+        contextlib.suppress(FarmError, WarehouseError),
+        readable_warehouse(workspace) as file,
+        open_reader(file) as reader,
+    ):
+        incidents = [row for row in open_incidents(read_incidents(reader)) if row.kind != "failure"]
+    ids = {row.incident_id for row in result.rows}
+    named = [row for row in incidents if row.incident_id in ids]
+    known = {row.incident_id for row in named}
+    alone = [row.line for row in failing_verdicts(result.rows, "regression") if row.incident_id not in known]
+    others = len(incidents) - len(named)
+    more = [f"open incidents of other sweeps or nights: {others}"] if others else []
+    return [*(row.line for row in named), *alone, *more]
 
 
 def _device_lines(result: SweepResult, workspace: Workspace) -> list[str]:

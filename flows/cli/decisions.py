@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from devices.errors import InputError
 from flows.cli.options import (
     DEFAULT_DATA_DIR,
     BundlesOption,
@@ -53,6 +54,23 @@ def reset_baseline(
 
     series = Selector(model=model, precision=precision, device=device, variant=variant)
     show(decisions.reset_baseline(Workspace(data_dir, warehouse, bundles), night, series, reason))
+
+
+@app.command(epilog='Example: etfarm decisions accept 3f0c1a2b --reason "new quantization"')
+def accept(
+    incident: Annotated[str, typer.Argument(metavar="INCIDENT", help="Id of an incident, from `etfarm verdicts`.")],
+    reason: _ReasonOption,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Accept what an incident changed: it is closed, and its figures are the new baseline.
+
+    Verdicts of earlier nights stay as they are.
+    """
+    from tasks.maintain.decisions import accept_incident
+
+    show(accept_incident(Workspace(data_dir, warehouse, bundles), incident, reason))
 
 
 @app.command(epilog='Example: etfarm decisions exclude 2026-11-20 --reason "air conditioning failed"')
@@ -108,6 +126,7 @@ def decisions(
 @app.command(epilog='Example: etfarm decisions note "expected, ticket 12" --model voice --device pixel-8')
 def note(
     text: Annotated[str, typer.Argument(help="One line of at most 500 characters.")],
+    incident: Annotated[str | None, typer.Option("--incident", help="On the onset of this incident.")] = None,
     night: Annotated[str | None, typer.Option("--night", help="Only about this night, such as 2026-11-20.")] = None,
     model: ModelOption = None,
     precision: PrecisionOption = None,
@@ -122,9 +141,14 @@ def note(
     Without options for the series, it is on all of them. Notes change no verdict; the view decision_overview has them.
     """
     from tasks.judge.decisions import Selector
-    from tasks.maintain.decisions import write_note
+    from tasks.maintain.decisions import note_incident, write_note
 
     series = Selector(model=model, precision=precision, device=device, variant=variant)
+    if incident is not None:
+        if night is not None or series.criteria:
+            raise InputError("--incident names the night and the series; leave the other options out")
+        show(note_incident(Workspace(data_dir, warehouse, bundles), text, incident))
+        return
     show(write_note(Workspace(data_dir, warehouse, bundles), text, night, series))
 
 

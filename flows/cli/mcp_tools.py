@@ -26,6 +26,7 @@ from sql.warehouse import query_errors
 from tasks.judge.figures import METRICS
 from tasks.results.changes import worst_first, write_pair
 from tasks.results.compare import compare_arms
+from tasks.results.incidents import open_incidents, read_incidents
 from tasks.results.reader import open_reader
 from tasks.results.sessions import RunRow, read_sessions
 from tasks.results.verdicts import VerdictRow, night_headline, read_night
@@ -72,7 +73,8 @@ class Tools:
         """What a night changed (the newest if omitted): a row for each series with its verdict, worst first."""
         with readable_warehouse(self._workspace) as file, open_reader(file) as reader:
             judged_night, rows = read_night(reader, night)
-        answer = {"night": judged_night, "answer": night_headline(rows)}
+            incidents = [row.data() for row in open_incidents(read_incidents(reader))]
+        answer = {"night": judged_night, "answer": night_headline(rows), "open_incidents": incidents[:MAX_ROWS]}
         page = paginate([_verdict_as_json(row) for row in rows], offset, limit)
         return self._with_origins(
             {**marked(answer), "units": _UNITS, **page}, [row.get("cell") for row in page["rows"]]
@@ -226,8 +228,7 @@ def _verdict_as_json(row: VerdictRow) -> dict[str, Any]:
     unit = METRICS[row.metric].unit
     scale, unit = (1e6, "ms") if unit == "ns" else (1, unit)
     before, after = (None if value is None else value / scale for value in (row.baseline_value, row.value))
-    more = {name: getattr(row, name) for name in ("noise_floor", "baseline_nights", "series_id", "cell")}
-    return {**row.data(), "unit": unit, "before": before, "after": after, **more}
+    return {**row.data(), "unit": unit, "before": before, "after": after}
 
 
 def _describe_columns(names: list[str], query: str) -> Iterator[dict[str, Any]]:

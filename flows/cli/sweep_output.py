@@ -14,7 +14,7 @@ from tasks.pages.rows import short_text, table_lines
 from tasks.results.latency import interval_text
 from tasks.results.sentences import describe_differences
 from tasks.results.text import duration
-from tasks.results.verdicts import failed_lines
+from tasks.results.verdicts import QUIET, failed_lines
 from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -32,15 +32,9 @@ _EXPORT_STATES: dict["ExportState", str] = {
     "wrong": "cannot be exported",
 }
 _COUNTS = ("cells", "sessions", "measured")
-# Verdicts that the terminal does not name; the report does.
-_QUIET = {"no change", "insufficient data"}
 _CELL = ("device", "model", "precision", "variant", "threads", "sessions", "runs")
 _TITLES = (*_CELL, "time ms", "MAD ms", "95 % interval or range", "differs")
 _TIME_FIELDS = (*_CELL, "time_ms", "mad_ms")
-_VERDICT_FIELDS = (
-    "verdict", "metric", "model", "device", "precision", "variant", "threads", "sessions", "ratio", "low", "high",
-    "cause", "changed", "reason",
-)  # fmt: skip
 
 
 def plan_as_json(preview: "SweepPreview") -> str:
@@ -145,7 +139,7 @@ def _verdict_lines(end: "SweepEnd", workspace: Workspace) -> list[str]:
 
     verdicts = read_verdicts(end.sweep_id, workspace)
     failed = failed_lines(verdicts)
-    loud = (failed if row.verdict == "failed" else [row.line] for row in verdicts if row.verdict not in _QUIET)
+    loud = (failed if row.verdict == "failed" else [row.line] for row in verdicts if row.verdict not in QUIET)
     worst_first = dict.fromkeys(line for lines in loud for line in lines)
     return [*worst_first, *read_noise_lines(end.sweep_id, workspace)]
 
@@ -164,11 +158,6 @@ def end_as_json(end: "SweepEnd", code: int, workspace: Workspace) -> str:
         low, high = median_interval(times_ms or []) or (None, None)
         figures = dict(zip(_TIME_FIELDS, row, strict=True))
         cells.append({**figures, "low_ms": low, "high_ms": high, "differs": describe_differences(differs)})
-    verdicts = [
-        {name: getattr(row, name) for name in _VERDICT_FIELDS}
-        | {"before": row.baseline_value, "after": row.value, "since": str(row.since) if row.since else None}
-        for row in read_verdicts(end.sweep_id, workspace)
-    ]
     about = {
         "sweep": end.sweep_id,
         "state": "failed" if code else "completed",
@@ -176,6 +165,6 @@ def end_as_json(end: "SweepEnd", code: int, workspace: Workspace) -> str:
         "sessions": end.sessions,
         "report": end.report,
         "cells": cells,
-        "verdicts": verdicts,
+        "verdicts": [row.data() for row in read_verdicts(end.sweep_id, workspace)],
     }
     return json.dumps(about, indent=1) + "\n"

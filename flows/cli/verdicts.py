@@ -1,5 +1,6 @@
 """`etfarm verdicts`: what a night changed, as a table, for a pull request, or for other programs."""
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import typer
@@ -39,20 +40,26 @@ def verdicts(
     from flows.warehouse.publish import ask_warehouse
     from flows.warehouse.readable import readable_warehouse
     from tasks.pages.benchmarks import benchmarks
+    from tasks.results.incidents import night_data, open_incidents, read_incidents
     from tasks.results.reader import open_reader
-    from tasks.results.verdicts import failing_verdicts, night_comparison, read_night
+    from tasks.results.verdicts import failed_lines, failing_verdicts, night_comparison, read_night
 
     workspace = Workspace(data_dir, warehouse)
     destination = ComparisonOutput(format, output or (), workspace)
     destination.check()
     with readable_warehouse(workspace) as file, open_reader(file) as reader:
         judged_night, rows = read_night(reader, night)
+        incidents = read_incidents(reader)
     if format in ("bencher", "github-action-benchmark", "pytorch"):
         text, left_out = benchmarks(ask_warehouse("night_figures", workspace, night=judged_night), format)
         show_pieces([text])
         if left_out:
             show(left_out, err=True)
-    destination.show(night_comparison(judged_night, rows))
+    of_night = night_comparison(judged_night, rows)
+    lines = [row.line for row in open_incidents(incidents)]
+    document = night_data(judged_night, of_night.headline, rows, incidents)
+    alone = failed_lines([row for row in rows if row.incident_id is None])
+    destination.show(replace(of_night, remarks=[*lines, *alone], document=document))
     unmeasured = [row for row in rows if row.verdict == "failed" and fail_on != "never"]
     failing = failing_verdicts(rows, fail_on)
     if failing or unmeasured:

@@ -524,10 +524,10 @@ CREATE TABLE thinned_session (
 CREATE TABLE decision (
     -- Id of the decision, the name of its file beside the bundles.
     decision_id VARCHAR NOT NULL,
-    -- baseline_reset, night_exclusion, note or revocation.
+    -- baseline_reset, night_exclusion, acceptance, note or revocation.
     kind VARCHAR NOT NULL,
-    -- First night of the new baseline, the excluded night, or the night of a note; NULL in a revocation and in other
-    -- notes.
+    -- First night of the new baseline, the excluded night, the onset of the accepted incident, or the night of a note;
+    -- NULL in a revocation and in other notes.
     night DATE,
     -- Only series of this model; NULL for every model.
     model VARCHAR,
@@ -815,7 +815,8 @@ CREATE TABLE series_verdict (
     -- Median of the baseline nights, in the same unit.
     baseline_value DOUBLE,
     -- regression, suspected, improvement, no change, inaccurate (its outputs are beyond the limit of the recipe, see
-    -- cell_accuracy), failed (no session has a result, see failed_session), insufficient data or invalid environment.
+    -- cell_accuracy), failed (no session has a result, see failed_session), unclear, new, insufficient data or invalid
+    -- environment.
     verdict VARCHAR NOT NULL,
     -- Median of the night over that of its baseline.
     ratio DOUBLE,

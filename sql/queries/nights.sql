@@ -10,7 +10,7 @@ SELECT
     count(*) FILTER (verdict = 'device slower') AS device_slower,
     count(*) FILTER (verdict IN ('improvement', 'device faster')) AS faster,
     count(*) FILTER (verdict = 'no change') AS same,
-    count(*) FILTER (verdict IN ('insufficient data', 'invalid environment')) AS not_judged
+    count(*) FILTER (verdict IN ('unclear', 'new', 'insufficient data', 'invalid environment')) AS not_judged
 FROM (
     SELECT night FROM series_verdict
     UNION

@@ -6,7 +6,7 @@ changed AS (
     FROM series_verdict
     WHERE metric = 'latency'
         AND _is_one_of(night, $nights::DATE[])
-        AND verdict NOT IN ('no change', 'insufficient data')
+        AND verdict NOT IN ('no change', 'insufficient data', 'new')
         AND cell IS NOT NULL
     ORDER BY night DESC, cell
     LIMIT 12

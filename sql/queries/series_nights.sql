@@ -37,7 +37,7 @@ differing AS (
             (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = judged.cell) AS facts_now,
             (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = baseline_cell) AS facts_before
         FROM judged
-        WHERE verdict NOT IN ('no change', 'insufficient data')
+        WHERE verdict NOT IN ('no change', 'insufficient data', 'new')
     )
 )
 SELECT

@@ -18,6 +18,7 @@ Verdict = Literal[
     "no change",
     "inaccurate",
     "failed",
+    "new",
     "insufficient data",
     "invalid environment",
 ]

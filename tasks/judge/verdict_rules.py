@@ -42,11 +42,13 @@ _STATE_NIGHTS = 4  # a level that so many earlier nights had is a state of the d
 
 def judge_all(nights: Sequence[Night], metric: Metric = LATENCY) -> list[NightVerdict]:
     """Judge each night of one series on one device; `nights` are in the order of their dates."""
-    series, verdicts = _SeriesWithinStates(metric), []
+    series, verdicts = _SeriesWithinStates(metric), list[NightVerdict]()
     for night in nights:
         if night.starts_baseline:
             series = _SeriesWithinStates(metric)
-        verdicts.append(series.judge(night))
+        verdict = series.judge(night)
+        is_first = verdict.verdict == "new" and any(each.verdict == "new" for each in verdicts)
+        verdicts.append(replace(verdict, verdict="insufficient data") if is_first else verdict)
     return verdicts
 
 
@@ -121,7 +123,7 @@ class _Series:
         self.history = [*self.history, current][-REMEMBERED:]
         if not self.level:
             self.level.append(current)
-            return NightVerdict(night.night, "insufficient data", "this is the first night of the baseline")
+            return NightVerdict(night.night, "new", "this is the first night of the baseline")
         is_long = self.step.is_confirmed and len(self.step.points) >= STEP_NIGHTS
         if is_long or self._is_accepted(night):
             self._make_step_the_level()

@@ -1,4 +1,4 @@
-"""Reset a baseline, exclude a night, write a note, revoke a decision.
+"""Reset a baseline, accept an incident, exclude a night, write a note, revoke a decision.
 
 Each function returns a line with the outcome. The decision is written to the store first, then to the warehouse: if the
 warehouse cannot be changed now, the next load does it. All raise InputError, BundleError or WarehouseError.
@@ -33,6 +33,8 @@ from tasks.judge.decisions import (
 from tasks.judge.refresh import judge_series
 from tasks.load.snapshot import publish
 from tasks.measure.sweep_night import parse_night
+from tasks.results.incidents import IncidentRow, find_incident, read_incidents
+from tasks.results.reader import open_reader
 from tasks.store.workspace import Workspace
 
 _MAX_CHARS = 500
@@ -53,6 +55,35 @@ def reset_baseline(workspace: Workspace, night: str | None, series: Selector, re
     return _record_once(workspace, f"baseline reset from {first}", decision, matching)
 
 
+def accept_incident(workspace: Workspace, name: str, reason: str) -> str:
+    """Accept what an incident changed: it is closed, and later nights are compared with the figures since its onset.
+
+    `name` is its id. One decision is recorded for each model of the incident (for its device, if it is about one).
+    """
+    incident = read_incident(workspace, name)
+    reason = _validate_text("--reason", reason)
+    lines = []
+    for selector in _selectors(incident):
+        series, matching = _find_series(workspace, selector)
+        decision = {"kind": "acceptance", "night": incident.onset, "series": series, "reason": reason}
+        lines.append(_record_once(workspace, f"accepted: {incident.title} since {incident.onset}", decision, matching))
+    return "\n".join(lines)
+
+
+def read_incident(workspace: Workspace, name: str) -> IncidentRow:
+    """Return the incident with an id; raises InputError without one."""
+    if not workspace.warehouse.is_file():
+        raise InputError(f"`{name}` is not an incident: there is no warehouse {workspace.warehouse}")
+    with open_reader(workspace.warehouse) as reader:
+        return find_incident(read_incidents(reader), name)
+
+
+def _selectors(incident: IncidentRow) -> list[Selector]:
+    if incident.kind == "device":
+        return [Selector(device=incident.subject)]
+    return [Selector(model=model) for model in incident.models]
+
+
 def exclude_night(workspace: Workspace, night: str, series: Selector, reason: str) -> str:
     """Never compare this night of these series, and leave it out of every baseline."""
     series, matching = _find_series(workspace, series)
@@ -61,6 +92,13 @@ def exclude_night(workspace: Workspace, night: str, series: Selector, reason: st
     reason = _validate_text("--reason", reason)
     decision = {"kind": "night_exclusion", "night": excluded, "series": series, "reason": reason}
     return _record_once(workspace, f"{excluded} excluded", decision, of_night)
+
+
+def note_incident(workspace: Workspace, text: str, name: str) -> str:
+    """Attach a text to the onset of an incident."""
+    incident = read_incident(workspace, name)
+    onset = str(incident.onset)
+    return "\n".join(write_note(workspace, text, onset, selector) for selector in _selectors(incident))
 
 
 def write_note(workspace: Workspace, text: str, night: str | None, series: Selector) -> str:

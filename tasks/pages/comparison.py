@@ -1,6 +1,7 @@
 """A comparison or a night on the terminal, as CSV, JSON, Markdown, JUnit XML or badge, and in Prefect's UI."""
 
 import io
+import json
 from collections.abc import Callable, Iterator, Sequence
 
 from devices.untrusted import sanitize_line
@@ -65,7 +66,12 @@ def _rounded(time_ms: float | None) -> float | None:
 
 
 def rows_text(comparison: Comparison, form: str) -> Iterator[str]:
-    """Return pieces of `csv` or `json` with a row for each change, then for each cell that was not compared."""
+    """Return pieces of `csv` or `json` with a row for each change, then for each cell that was not compared.
+
+    JSON of a night is its document instead.
+    """
+    if form == "json" and comparison.document is not None:
+        return iter([json.dumps(comparison.document, indent=1) + "\n"])
     rows = [tuple(write_pair(change).values()) for change in (*comparison.changes, *comparison.uncompared)]
     return as_text(PAIR_KEYS, [rows], form)
 

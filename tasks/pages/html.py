@@ -22,6 +22,7 @@ from tasks.results.text import Code, Link, Tag, Text, split_text
 
 NAVIGATION = (
     ("This morning", "index.html"),
+    ("Incidents", "incidents.html"),
     ("Nights", "nights.html"),
     ("Models", "models.html"),
     ("Devices", "devices.html"),

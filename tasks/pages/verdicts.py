@@ -14,6 +14,7 @@ from tasks.results.text import Code, Text, counted, joined, separated, signed_pe
 from tasks.results.verdicts import (
     ONLY_OF_LATENCY,
     ONLY_OF_OTHER_FIGURES,
+    QUIET,
     VerdictRow,
     has_answer,
     latency_verdicts,
@@ -22,7 +23,6 @@ from tasks.results.verdicts import (
 )
 
 _HEADING = "Did it get slower?"
-_QUIET = ("no change", "insufficient data")
 _MAX_NAMED = 3
 _TITLES = {
     "regression": "Slower",
@@ -43,13 +43,13 @@ class DriftHistoryRow(CellRow):
 
 
 def verdicts(answers: Answers) -> Section:
-    """Return the verdicts: `no change` and `insufficient data` folded, all others unfolded. No emulated devices."""
+    """Return the verdicts: those that need nobody folded, all others unfolded. No emulated devices."""
     every = answers.rows(VerdictRow)
     rows, others = latency_verdicts(every), other_verdicts(every)
     if not rows or not has_answer(every):
         return Section("verdicts", _HEADING, [Paragraph(night_headline(every))])
-    quiet = [row for row in rows if row.verdict in _QUIET]
-    loud = [row for row in rows if row.verdict not in _QUIET]
+    quiet = [row for row in rows if row.verdict in QUIET]
+    loud = [row for row in rows if row.verdict not in QUIET]
     blocks: list[Block] = [Paragraph(night_headline(every), tone="bad" if regressions(answers) else "")]
     if loud:
         reasons = [joined(_series_name(row), f": {row.reason}.") for row in loud]

@@ -111,6 +111,8 @@ class Comparison:
     """Cells without a counterpart and cells that a newer one replaces, each on its side."""
     explained: Sequence[Fact] = ()
     """Facts about the worst change."""
+    document: Mapping[str, Any] | None = None
+    """What programs read instead of the changes: the `night` of docs/json.md."""
 
 
 def worst_first(changes: Sequence[SeriesChange]) -> list[SeriesChange]:

@@ -15,6 +15,7 @@ from tasks.results.addresses import night_page
 from tasks.results.cells import CellRow
 from tasks.results.changes import Comparison, SeriesChange, answer_text, is_changed, worst_first
 from tasks.results.devices import conditions_in_words, waits_in_words
+from tasks.results.incidents import find_incident, read_incidents
 from tasks.results.naming import series_title
 from tasks.results.operators import ModuleRow, PortableRow, heaviest_modules, portable_in_words, time_in_words
 from tasks.results.provenance import CellFactsRow, describe_origin, limit_to_cells
@@ -30,12 +31,16 @@ _NEXT_STEPS = {
     "insufficient data": "Measure more sessions, or wait for the next night: the verdict states what is missing.",
     "invalid environment": "Check the device with `etfarm doctor`, then run the sweep again.",
     "device slower": "Check the device, not the model.",
+    "new": "Nothing: there is no earlier night to compare with.",
+    "unclear": "Wait for the next night: one night of a device is no evidence.",
     "device faster": "Check the device, not the model.",
     "no change": "Nothing, as far as the time is concerned.",
 }
 """Next step after a verdict; after any other, a command compares the night with the last good one."""
 _NAMES = ("model", "device", "precision", "variant", "threads", "series_id")
-_FIGURES = ("verdict", "ratio", "low", "high", "sessions", "noise_floor", "since", "changed", "cause", "reason")
+_FIGURES = (
+    "verdict", "ratio", "low", "high", "sessions", "noise_floor", "since", "changed", "cause", "reason", "incident_id",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,9 @@ def explain_series(
     verdicts = [judged for judged in verdicts if (judged.series_id, judged.device) == (row.series_id, row.device)]
     (newest,) = latency_verdicts(verdicts)
     facts = [Fact("Evidence", [sentence(newest.evidence)])] if newest.sessions else []
+    if newest.incident_id:
+        incident = find_incident(read_incidents(reader), newest.incident_id)
+        facts.insert(0, Fact("Incident", [with_code(f"{incident.line}.")]))
     facts += [Fact("Cause", [with_code(f"{newest.cause}.")])] if newest.cause else []
     if newest.changed or newest.since:
         facts.append(Fact("What changed", [f"{newest.changed}." if newest.changed else "Nothing else changed."]))

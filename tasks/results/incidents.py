@@ -1,7 +1,7 @@
 """Incidents in words: what got worse, by how much, where, since when, and what changed at its onset."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Annotated, Any
 
@@ -15,6 +15,7 @@ from tasks.results.cells import ChangePercent, Interval
 from tasks.results.reader import Reader
 from tasks.results.table import Cell, Name, Number, Row, Words
 from tasks.results.text import Link, Tone, listed, numbered, signed_percent
+from tasks.results.verdicts import VerdictRow
 
 _TONES: dict[str, Tone] = {"confirmed": "bad", "suspected": "flag"}
 _DATA = ("state", "kind", "onset", "last_good", "confirmed_on", "closed_on", "last_seen", "reopened", "models")
@@ -31,10 +32,13 @@ class IncidentRow(Row):
     state: Annotated[str, Words("State", tone=lambda state: _TONES.get(state, "quiet"))]
     kind: str
     subject: Annotated[str, Words("What is worse", wraps=True)]
+    """As the warehouse has it; `title` has the short name of a model."""
+    model: str
+    """That of the largest change."""
     onset: Annotated[date, Words("Since")]
     last_good: date | None
     confirmed_on: date | None
-    closed_on: date | None
+    closed_on: Annotated[date | None, Words("Closed")]
     last_seen: date
     reopened: int
     models: list[str]
@@ -64,8 +68,10 @@ class IncidentRow(Row):
     def title(self) -> str:
         """What is worse: `voice slower`, `pixel-9 slower`, `voice: peak memory worse`, `voice failed`."""
         if self.kind in ("accuracy", "failure"):
-            return f"{self.subject} {'inaccurate' if self.kind == 'accuracy' else 'failed'}"
-        subject = f"{self.subject}: {listed(self.models)}" if self.subject.startswith("runner ") else self.subject
+            return f"{self.model} {'inaccurate' if self.kind == 'accuracy' else 'failed'}"
+        subject = self.subject if self.kind == "device" else self.model
+        if self.subject.startswith("runner "):
+            subject = f"{self.subject}: {listed(self.models)}"
         return f"{subject} slower" if self.metric == LATENCY.name else f"{subject}: {self.metric} worse"
 
     @property
@@ -118,7 +124,20 @@ def _past_ids(kind: str, subject: str, onset: date) -> set[str]:
 
 def read_incidents(reader: Reader) -> list[IncidentRow]:
     """Return all incidents, open ones first."""
-    return reader.rows(IncidentRow)
+    rows = reader.rows(IncidentRow)
+    return [replace(row, models=[reader.names.get(model, model) for model in row.models]) for row in rows]
+
+
+def night_data(
+    night: str, headline: str, verdicts: Sequence[VerdictRow], rows: Sequence[IncidentRow]
+) -> dict[str, Any]:
+    """Return the `night` of docs/json.md: its verdicts, and the incidents that are open now."""
+    return {
+        "night": night,
+        "answer": headline,
+        "incidents": [row.data() for row in open_incidents(rows)],
+        "verdicts": [row.data() for row in verdicts],
+    }
 
 
 def open_incidents(rows: Sequence[IncidentRow]) -> list[IncidentRow]:

@@ -26,6 +26,7 @@ TONES: dict[str, Tone] = {
     "suspected": "flag",
     "device slower": "flag",
     "device worse": "flag",
+    "unclear": "quiet",
     "invalid environment": "flag",
 }
 ONLY_OF_LATENCY = ("ratio", "low", "noise_floor", "baseline_nights", "cause")
@@ -53,10 +54,15 @@ _COUNTED = {
     "suspected": ("suspected",),
     "slower with its device, model and runner unchanged": ("device slower",),
     "faster": ("improvement", "device faster"),
+    "new": ("new",),
+    "unclear": ("unclear",),
     "cannot be judged, too little data": ("insufficient data",),
     "cannot be judged, conditions not met": ("invalid environment",),
+    "without a change": ("no change",),
 }
-"""How the headline counts verdicts on latency other than regression and no change."""
+"""How the headline counts verdicts on latency other than regression."""
+QUIET = ("no change", "insufficient data", "new")
+"""Verdicts that need nobody's attention."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +110,8 @@ class VerdictRow(CellRow):
     baseline_to: date | None
     """The last good night."""
     series_id: str
+    incident_id: str | None = None
+    """The newest incident that the series is in; None if it is in none."""
 
     def figure(self, value: float | None) -> str | None:
         """Return a value of the metric with its unit; None for None."""
@@ -147,7 +155,9 @@ class VerdictRow(CellRow):
         """Return the `verdict` of docs/json.md: before and after in the unit of the metric."""
         since = str(self.since) if self.since else None
         figures = {name: getattr(self, name) for name in _DATA}
-        return figures | {"before": self.baseline_value, "after": self.value, "since": since}
+        unit, more = METRICS[self.metric].unit, ("noise_floor", "baseline_nights", "series_id", "cell")
+        figures |= {"before": self.baseline_value, "after": self.value, "unit": unit, "since": since}
+        return figures | {name: getattr(self, name) for name in more} | {"incident": self.incident_id}
 
     def cause_cell(self, cell: Cell) -> Cell:
         return cell if self.cause is None else Cell(with_code(self.cause))
@@ -242,7 +252,7 @@ def night_headline(verdicts: Sequence[VerdictRow]) -> str:
     by_verdict: dict[str, list[VerdictRow]] = defaultdict(list)
     for verdict in latency:
         by_verdict[verdict.verdict].append(verdict)
-    slower, same = by_verdict["regression"], by_verdict["no change"]
+    slower = by_verdict["regression"]
     if slower:
         worst = max(slower, key=lambda verdict: verdict.impact_ms)
         since = f" since {worst.since}" if worst.since else ""
@@ -250,9 +260,8 @@ def night_headline(verdicts: Sequence[VerdictRow]) -> str:
         parts = [
             f"{len(slower):,} of {len(latency):,} series slower: {name} {signed_percent(worst.ratio or 1.0)} %{since}"
         ]
-        parts += [f"without a change: {len(same):,}"] if same else []
     else:
-        parts = [f"No series slower: {len(same):,} of {len(latency):,} without a change"]
+        parts = [f"No series of {len(latency):,} slower"]
     for words, kinds in _COUNTED.items():
         if number := sum(len(by_verdict[kind]) for kind in kinds):
             parts.append(f"{words}: {number:,}")

@@ -17,10 +17,11 @@ SELECT
     -- Id of the decision: the name of its file beside the bundles, and the argument of `etfarm decisions revoke`.
     decision_id,
     -- baseline_reset (older nights are not compared with this one and later ones), night_exclusion (the night is never
-    -- compared and never part of a baseline) or note (changes no verdict).
+    -- compared and never part of a baseline), acceptance (of an incident: nights after the decision are compared with
+    -- the figures since its onset) or note (changes no verdict).
     kind,
-    -- The first night of the new baseline, the excluded night, or the night of a note; NULL for a note on no single
-    -- night.
+    -- The first night of the new baseline, the excluded night, the onset of the accepted incident, or the night of a
+    -- note; NULL for a note on no single night.
     night,
     -- Only series of this model; NULL here and in the next three columns for every one.
     model,

@@ -20,10 +20,11 @@ _MARKS = {
     "inaccurate": "\u2260",
     "failed": "\u2715",
 }
+_MARKS_OF_NO_CHANGE = {"unclear": "~", "new": "*", "invalid environment": "!"}
 KEY = (
     "Milliseconds of one run, and the change. \u25b2 slower, \u25b3 suspected, \u25b4 slower with its device, \u25bc "
-    "and \u25be faster, \u2260 outputs inaccurate, \u2715 failed, ? cannot be judged. Emulated devices have no times "
-    "and are left out."
+    "and \u25be faster, \u2260 outputs inaccurate, \u2715 failed, ! device too busy or hot, ~ unclear, * new, ? too "
+    "little data. Emulated devices have no times and are left out."
 )
 
 
@@ -57,14 +58,14 @@ def matrix(rows: Sequence[VerdictRow]) -> Table:
 
 def _is_changed(row: VerdictRow) -> bool:
     """Return whether a verdict is a change; what cannot be judged is none."""
-    return row.verdict != "no change" and _MARKS.get(row.verdict, _NOT_JUDGED) != _NOT_JUDGED
+    return row.verdict in _MARKS
 
 
 def _cell(row: VerdictRow | None) -> Cell:
     """Return the time of a series and its change; only one that changed links to its history."""
     if row is None:
         return NOTHING
-    mark = _MARKS.get(row.verdict, _NOT_JUDGED)
+    mark = (_MARKS | _MARKS_OF_NO_CHANGE).get(row.verdict, _NOT_JUDGED)
     tone: Tone = "quiet" if mark == _NOT_JUDGED else verdict_tone(row.verdict)
     if row.value is None:
         return Cell(mark, tone=tone)

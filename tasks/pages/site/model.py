@@ -15,7 +15,7 @@ from tasks.results.reader import Answers
 from tasks.results.series import SeriesRow, UnjudgedModelRow, bad_if_any, counts_in_words
 from tasks.results.table import Cell, Column, Table, first_rows, grouped
 from tasks.results.text import CodeLink, Link, Tone, counted, listed, separated
-from tasks.results.verdicts import verdict_tone
+from tasks.results.verdicts import QUIET, verdict_tone
 
 _MAX_DETAILED = 6
 _VERDICT_NEEDS = "A verdict needs succeeded sessions on a real device."
@@ -91,6 +91,6 @@ def choose_cells(rows: Sequence[SeriesRow]) -> list[str]:
     """Return up to six cells of the newest night, one of each precision and variant; cells that changed come first."""
     newest = max(row.night for row in rows)
     candidates = [row for row in rows if row.night == newest and row.time_ms is not None]
-    candidates.sort(key=lambda row: row.verdict in ("no change", "insufficient data"))
+    candidates.sort(key=lambda row: row.verdict in QUIET)
     kinds = {(row.precision, row.variant): row for row in reversed(candidates)}
     return [row.cell for row in sorted(kinds.values(), key=candidates.index)[:_MAX_DETAILED]]

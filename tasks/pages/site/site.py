@@ -7,7 +7,7 @@ from datetime import date
 from functools import cached_property
 from importlib.metadata import version
 
-from tasks.pages import explanation
+from tasks.pages import explanation, incidents
 from tasks.pages.html import File, as_html, asset
 from tasks.pages.page import Page, Section
 from tasks.pages.report import sweep_page
@@ -19,6 +19,7 @@ from tasks.results import addresses
 from tasks.results.addresses import slug, split_pair
 from tasks.results.devices import DeviceNightRow, DeviceRow, read_devices
 from tasks.results.explanation import explain_series, read_variants, worst_series_first
+from tasks.results.incidents import read_incidents
 from tasks.results.provenance import CellFactsRow
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import DecisionRow, NightRow, SeriesRow, UnjudgedModelRow
@@ -62,7 +63,10 @@ class Site:
         if address == "feed.atom":
             return File(
                 "application/atom+xml",
-                feed({row.night: self._night_verdicts(row.night) for row in self.nights[:MAX_NIGHTS]}),
+                feed(
+                    {row.night: self._night_verdicts(row.night) for row in self.nights[:MAX_NIGHTS]},
+                    read_incidents(self.reader),
+                ),
             )
         if week := self._week_at(address):
             if address not in self._history_files:
@@ -96,7 +100,9 @@ class Site:
         """Return the home page or the page of all nights, models, ...; None for another address."""
         match address:
             case "index.html":
-                return home.page(self.reader, self._newest_night_page)
+                return home.page(self.reader, self._morning_page, self._nightly)
+            case "incidents.html":
+                return incidents.page(read_incidents(self.reader))
             case "nights.html":
                 return night.list_page(self.nights, self.sweeps.values())
             case "models.html":
@@ -153,6 +159,15 @@ class Site:
     @cached_property
     def _newest_night_page(self) -> Page | None:
         return self._build_night_page(self.nights[0].night) if self.nights else None
+
+    @cached_property
+    def _nightly(self) -> home.Nightly | None:
+        return home.find_nightly(self.sweeps.values())
+
+    @property
+    def _morning_page(self) -> Page | None:
+        """The page of the night that home is about."""
+        return self._newest_night_page if self._nightly is None else self._night_page(str(self._nightly.night))
 
     def _night_page(self, name: str) -> Page | None:
         """Return the page of the night with this date as its name; None if there is none."""

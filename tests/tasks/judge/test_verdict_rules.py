@@ -29,7 +29,7 @@ def test_a_night_like_those_before_it_shows_no_change() -> None:
 
 def test_the_first_night_has_nothing_to_compare_with() -> None:
     found = judge(series(10.0))
-    assert (found.verdict, found.baseline_nights) == (LITTLE, 0)
+    assert (found.verdict, found.baseline_nights) == ("new", 0)
     assert (found.ratio, found.low, found.z) == (None, None, None)
     assert found.reason == "this is the first night of the baseline"
 
@@ -127,7 +127,7 @@ def test_a_night_whose_sessions_failed_states_why_they_did(failures: tuple[str, 
 
 def test_three_sessions_a_night_suspect_a_large_change_and_never_confirm_it_alone() -> None:
     nights = series(10.0, 10.1, 9.9, 26.2, 26.2, 26.2, sessions=3)
-    assert verdicts(nights) == [LITTLE] * 3 + [SUSPECTED] * 3
+    assert verdicts(nights) == ["new", LITTLE, LITTLE] + [SUSPECTED] * 3
     assert judge([*nights[:3], compared(nights[3], 2.62)]).verdict == "regression"
 
 
@@ -182,6 +182,13 @@ def test_a_model_that_is_replaced_on_a_slow_device_is_compared_with_the_slow_dev
     assert verdicts_after_weeks(*slow, *of("after", 12.5, start=16))[2:] == [SUSPECTED]
     # and one slow night of the device is no state: it confirms nothing
     assert verdicts_after_weeks(*slow[:1], *of("after", 10.8, start=15)) == [UNCLEAR, SUSPECTED]
+
+
+@pytest.mark.parametrize("first", [[13.0], [13.0, 13.2], [7.0]])
+def test_a_glitch_in_the_first_nights_makes_no_later_night_an_alarm(first: list[float]) -> None:
+    found = judge_all(series(*first, *[10.0] * 12))
+    assert {each.verdict for each in found} <= {"new", LITTLE, QUIET, SUSPECTED}
+    assert found[-1].verdict == QUIET
 
 
 @settings(max_examples=40)

@@ -1,0 +1,31 @@
+"""Incidents on pages: the table of those that are open, and the page of all."""
+
+from collections.abc import Sequence
+
+from tasks.pages.page import MAX_LISTED, Block, Page, Paragraph, Section
+from tasks.results.incidents import IncidentRow, open_incidents
+from tasks.results.table import first_rows
+from tasks.results.text import Code, counted
+
+_ACCEPT = ("Accept one that is meant: ", Code("etfarm decisions accept INCIDENT --reason TEXT"), ".")
+
+
+def section(rows: Sequence[IncidentRow], max_rows: int = MAX_LISTED) -> Section | None:
+    """Return the open incidents; None without one."""
+    open_rows = open_incidents(rows)
+    if not open_rows:
+        return None
+    table = first_rows(open_rows, max_rows, "see Incidents", without=("closed_on",))
+    return Section("incidents", "Open incidents", [table, Paragraph(_ACCEPT, "quiet")])
+
+
+def page(rows: Sequence[IncidentRow]) -> Page:
+    """Return the page of all incidents."""
+    closed = [row for row in rows if not row.is_open]
+    sections = [] if (open_section := section(rows)) is None else [open_section]
+    if closed:
+        newest = sorted(closed, key=lambda row: (row.closed_on or row.onset, row.onset), reverse=True)
+        blocks: list[Block] = [first_rows(newest, MAX_LISTED, "etfarm sql lists all: incident")]
+        sections.append(Section("closed", "Closed", blocks))
+    answer = f"{counted(len(rows) - len(closed), 'open incident').capitalize()}, {len(closed):,} closed."
+    return Page("Incidents", sections, answer=answer)
