@@ -157,6 +157,7 @@ def verdict_row(verdict: VerdictRow) -> dict[str, str]:
         "after": verdict.figure(verdict.value) or "",
         "change": f"{signed_percent(verdict.ratio)} %" if verdict.ratio is not None else "",
         "since": str(verdict.since or ""),
+        "incident": verdict.incident_id or "",
         "cause": verdict.cause or "",
         "changed": verdict.changed or "",
         "reason": verdict.reason,
