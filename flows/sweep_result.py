@@ -213,8 +213,8 @@ def _change_lines(result: SweepResult, workspace: Workspace) -> list[str]:
         incidents = [row for row in open_incidents(read_incidents(reader)) if row.kind != "failure"]
     ids = {row.incident_id for row in result.rows}
     named = [row for row in incidents if row.incident_id in ids]
-    known = {row.incident_id for row in named}
-    alone = [row.line for row in failing_verdicts(result.rows, "regression") if row.incident_id not in known]
+    named_ids = {row.incident_id for row in named}
+    alone = [row.line for row in failing_verdicts(result.rows, "regression") if row.incident_id not in named_ids]
     others = len(incidents) - len(named)
     more = [f"open incidents of other sweeps or nights: {others}"] if others else []
     return [*(row.line for row in named), *alone, *more]

@@ -19,7 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tasks.pages.comment import comment
 from tasks.results.changes import is_changed, read_pair
-from tasks.results.naming import series_title
+from tasks.results.text import series_title
 
 MARK = "<!-- etfarm compare -->"
 _TIMEOUT_S = 30

@@ -20,8 +20,7 @@ from tasks.results.changes import (
     worst_first,
     write_pair,
 )
-from tasks.results.naming import series_title
-from tasks.results.text import numbered, signed_percent, with_code
+from tasks.results.text import numbered, series_title, signed_percent, with_code
 from tasks.results.verdicts import VerdictRow, latency_verdicts, night_headline
 
 _SERIES = ("model", "device", "precision", "variant", "threads")

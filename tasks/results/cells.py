@@ -9,9 +9,17 @@ from typing import Annotated, Any, TypeVar
 from devices.platform import SIMULATED
 from tasks.export.recipes import RECIPES
 from tasks.results.addresses import device_page, model_page, night_page, session_page, sweep_page
-from tasks.results.naming import series_conditions, variant_condition, variant_word
 from tasks.results.table import NOTHING, Cell, Name, Number, Percent, Row, Words, grouped
-from tasks.results.text import CodeLink, Link, Tag, numbered, signed_percent
+from tasks.results.text import (
+    CodeLink,
+    Link,
+    Tag,
+    numbered,
+    series_conditions,
+    signed_percent,
+    variant_condition,
+    variant_word,
+)
 
 _PRECISION_ORDER: dict[str, int] = {precision: rank for rank, precision in enumerate(RECIPES)}
 _LABELLED = ("device", "variant", "threads")

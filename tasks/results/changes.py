@@ -9,8 +9,7 @@ from datetime import date
 from typing import Any
 
 from tasks.judge.figures import METRICS
-from tasks.results.naming import series_title
-from tasks.results.text import Fact
+from tasks.results.text import Fact, series_title
 
 SLOWER, INACCURATE, FAILED = "slower", "inaccurate", "failed"
 CHANGED = (SLOWER, INACCURATE, FAILED, "suspected", "device slower", "faster", "device faster")

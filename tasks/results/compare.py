@@ -25,11 +25,10 @@ from tasks.results.changes import (
     headline_parts,
     sessions_text,
 )
-from tasks.results.naming import series_title
 from tasks.results.reader import Reader
 from tasks.results.table import Cell as TableCell
 from tasks.results.table import Milliseconds, Row, Words
-from tasks.results.text import Link
+from tasks.results.text import Link, series_title
 from tasks.results.verdicts import verdict_tone
 
 _MAX_CAUSES = 20

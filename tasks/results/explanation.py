@@ -16,7 +16,6 @@ from tasks.results.cells import CellRow
 from tasks.results.changes import Comparison, SeriesChange, answer_text, is_changed, worst_first
 from tasks.results.devices import conditions_in_words, waits_in_words
 from tasks.results.incidents import find_incident, read_incidents
-from tasks.results.naming import series_title
 from tasks.results.operators import ModuleRow, PortableRow, heaviest_modules, portable_in_words, time_in_words
 from tasks.results.provenance import CellFactsRow, describe_origin, limit_to_cells
 from tasks.results.reader import Answers, Reader, SweepRow
@@ -24,7 +23,19 @@ from tasks.results.series import SeriesRow
 from tasks.results.sessions import FailureRow, failures_in_words, read_cell_sessions
 from tasks.results.sme2 import coverage_in_words, shift_in_words, sme2_in_words
 from tasks.results.sweep_advice import other_advice, portable_advice
-from tasks.results.text import Code, Fact, Link, Text, in_ms, joined, plain_text, sentence, signed_percent, with_code
+from tasks.results.text import (
+    Code,
+    Fact,
+    Link,
+    Text,
+    in_ms,
+    joined,
+    plain_text,
+    sentence,
+    series_title,
+    signed_percent,
+    with_code,
+)
 from tasks.results.verdicts import VerdictRow, latency_verdicts, other_verdicts, read_verdicts
 
 _NEXT_STEPS = {

@@ -147,8 +147,8 @@ def open_incidents(rows: Sequence[IncidentRow]) -> list[IncidentRow]:
 def find_incident(rows: Sequence[IncidentRow], name: str) -> IncidentRow:
     """Return the incident with this id; raises InputError without one."""
     exact = [row for row in rows if row.incident_id == name]
-    if found := exact or [row for row in rows if row.has_id(name)]:
-        return found[0]
+    if matching := exact or [row for row in rows if row.has_id(name)]:
+        return matching[0]
     ids = [row.incident_id for row in rows]
     raise InputError(
         f"`{name}` is not an incident{did_you_mean(name, ids) or '; `etfarm verdicts` lists those that are open'}"

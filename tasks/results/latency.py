@@ -6,10 +6,9 @@ from typing import Annotated
 
 from tasks.bundle.robust_statistics import MIN_SESSIONS, median_interval
 from tasks.results.cells import CellRow, Variant, precision_order
-from tasks.results.naming import series_conditions
 from tasks.results.reader import Answers
 from tasks.results.table import MIB, Cell, Milliseconds, Name, Number, Row, Words, flag_above, toned
-from tasks.results.text import TIMES, Code, Text, counted, in_ms, joined, sentence_digits, separated
+from tasks.results.text import TIMES, Code, Text, counted, in_ms, joined, sentence_digits, separated, series_conditions
 
 _MAX_MODELS_NAMED = 5
 NOISY = 0.05

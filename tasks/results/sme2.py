@@ -9,7 +9,6 @@ from tasks.judge.comparison import SideComparison, compare
 from tasks.results.cells import CellRow, PairRow, by_cell_or_pair
 from tasks.results.devices import DeviceRow
 from tasks.results.latency import NO_INTERVAL, LatencyRow
-from tasks.results.naming import series_conditions
 from tasks.results.reader import Answers
 from tasks.results.sentences import describe_missing_speedup
 from tasks.results.table import (
@@ -25,7 +24,7 @@ from tasks.results.table import (
     Words,
     toned,
 )
-from tasks.results.text import TIMES, Code, Text, counted, in_ms, in_percent
+from tasks.results.text import TIMES, Code, Text, counted, in_ms, in_percent, series_conditions
 
 MIN_SPEEDUP = 1.1
 """A speed-up below this counts as none: one sweep cannot show smaller ones."""

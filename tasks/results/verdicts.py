@@ -14,10 +14,9 @@ from tasks.judge.step import INTERLEAVED
 from tasks.results.cells import CellRow, ChangePercent, Interval, device_and_conditions
 from tasks.results.changes import CHANGED, Comparison, SeriesChange, SideFacts
 from tasks.results.latency import NO_INTERVAL
-from tasks.results.naming import series_title
 from tasks.results.reader import Reader
 from tasks.results.table import NOTHING, Cell, Number, Percent, Words
-from tasks.results.text import Text, Tone, counted, plain_text, separated, signed_percent, with_code
+from tasks.results.text import Text, Tone, counted, plain_text, separated, series_title, signed_percent, with_code
 
 TONES: dict[str, Tone] = {
     "regression": "bad",
@@ -58,9 +57,8 @@ _COUNTED = {
     "unclear": ("unclear",),
     "cannot be judged, too little data": ("insufficient data",),
     "cannot be judged, conditions not met": ("invalid environment",),
-    "without a change": ("no change",),
 }
-"""How the headline counts verdicts on latency other than regression."""
+"""How the headline counts verdicts on latency other than regression and no change."""
 QUIET = ("no change", "insufficient data", "new")
 """Verdicts that need nobody's attention."""
 
@@ -267,6 +265,8 @@ def night_headline(verdicts: Sequence[VerdictRow]) -> str:
             parts.append(f"{words}: {number:,}")
     if worse := sum(verdict.verdict == "regression" for verdict in other_verdicts(verdicts)):
         parts.append(f"other figures worse: {worse:,}")
+    if same := len(by_verdict["no change"]):
+        parts.append(f"without a change: {same:,}")
     return f"{'; '.join(parts)}."
 
 

@@ -18,7 +18,7 @@ from tests.fixtures.warehouse import BundleMaker
 CASES = {
     "alone": (None, 1.0, "p2", "suspected"),
     "both files": ("p1", 1.0, "p2", "regression"),
-    "both are slow: it was the device": ("p1", 1.1, "p2", "no change"),
+    "both are slow: it was the device": ("p1", 1.1, "p2", "unclear"),
     "another former file": ("p0", 1.0, "p2", "suspected"),
     "another file in the night": ("p1", 1.0, "p3", "suspected"),
 }
@@ -161,7 +161,7 @@ def test_a_device_whose_noise_doubles_or_that_was_busy_is_named(farm: BundleMake
     assert farm.ask(asked) == [(7, 6, 3.0)]
     # then it is no verdict on a model, but stands beside the verdicts of the night
     verdicts = farm.ask("SELECT round(device_noise, 3), verdict FROM verdict WHERE model = 'noise'")
-    assert verdicts == [(0.012, "insufficient data")]
+    assert verdicts == [(0.012, "new")]
     workspace = Workspace(tmp_path, farm.warehouse)
     (line,) = read_noise_lines("nightly-2026-11-07", workspace)
     assert line.startswith("noisy: noise 1.2 %, 3.0 times that of 6 earlier nights")

@@ -103,7 +103,7 @@ def test_sessions_outside_the_limits_make_the_night_invalid(farm: BundleMaker) -
 def test_a_night_without_an_export_failed_with_its_reason_and_is_no_baseline(farm: BundleMaker) -> None:
     failed = f"8 of 8 sessions failed (export_failed): {WHY}"
     fp16, fp32 = verdicts_of(farm, "never", "precision, verdict, reason, sessions")
-    assert (fp16[:2], fp32) == (("fp16", "insufficient data"), ("fp32", "failed", failed, 0))
+    assert (fp16[:2], fp32) == (("fp16", "new"), ("fp32", "failed", failed, 0))
     columns = "day(night), verdict, baseline_nights"
     assert verdicts_of(farm, "once", columns)[3:] == [(4, "failed", 0), (5, "no change", 3)]
 
@@ -127,7 +127,7 @@ def test_what_was_repaired_the_same_night_has_its_measured_result(maker: BundleM
         night_of(maker, 4, sessions=5, model__name=case)
     maker.load()
     # then the night has these results only, and what failed before is listed as superseded
-    measured = [(case, 4, "insufficient data", 5) for case in repaired]
+    measured = [(case, 4, "new", 5) for case in repaired]
     assert maker.ask(asked) == sorted([*measured, ("three", 4, "failed", 0)])
     superseded = (
         "SELECT model, superseded, count(*) FROM failed_session WHERE model <> 'device' GROUP BY ALL ORDER BY 1"

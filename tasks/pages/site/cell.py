@@ -10,12 +10,11 @@ from tasks.pages.report import short_sections
 from tasks.pages.sme2 import sme2
 from tasks.results.addresses import device_page, model_page, night_page
 from tasks.results.cells import emulation_tags
-from tasks.results.naming import series_conditions
 from tasks.results.provenance import CellFactsRow, describe_origin, limit_to_cells
 from tasks.results.reader import Answers, Reader
 from tasks.results.sessions import read_cell_sessions
 from tasks.results.table import first_rows, grouped
-from tasks.results.text import CodeLink, Link, counted
+from tasks.results.text import CodeLink, Link, counted, series_conditions
 
 _MAX_SESSIONS, _IN_SQL = 200, "etfarm sql lists them in session_latency"
 _SECTIONS = (latency, categories, modules, operators, portable, sme2, accuracy)

@@ -17,11 +17,22 @@ from tasks.results.changes import (
     worst_first,
 )
 from tasks.results.compare import InterleavedRow, TwoNightsRow, compare_arms
-from tasks.results.naming import series_title, variant_condition, variant_word
 from tasks.results.reader import Reader
 from tasks.results.series import NightRow, SeriesRow
 from tasks.results.table import Cell, Column, Table, first_rows
-from tasks.results.text import DASH, Code, Link, Text, Tone, counted, joined, with_code
+from tasks.results.text import (
+    DASH,
+    Code,
+    Link,
+    Text,
+    Tone,
+    counted,
+    joined,
+    series_title,
+    variant_condition,
+    variant_word,
+    with_code,
+)
 
 _KINDS = {"variant": "Variants", "precision": "Precisions", "device": "Devices"}
 _MAX_PAIRS = 15

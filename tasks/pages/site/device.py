@@ -18,11 +18,10 @@ from tasks.pages.report import MAX_ROWS
 from tasks.results.addresses import history_file, model_page, night_page
 from tasks.results.cells import emulation_tags
 from tasks.results.devices import NOT_OF_FARM_DEVICES, DeviceNightRow, DeviceRow, read_devices
-from tasks.results.naming import series_conditions
 from tasks.results.reader import Reader
 from tasks.results.series import DecisionRow, SeriesNightRow, SeriesRow, bad_if_any, counts_in_words
 from tasks.results.table import build_table, first_rows
-from tasks.results.text import Link, counted
+from tasks.results.text import Link, counted, series_conditions
 
 _MAX_NIGHTS = 30
 _WEEK = timedelta(days=7)

@@ -4,9 +4,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from tasks.results.addresses import device_page, model_page, series_page
-from tasks.results.naming import variant_word
 from tasks.results.table import NOTHING, Cell, Column, Table
-from tasks.results.text import CodeLink, Link, Tone, ms_digits, numbered, signed_percent
+from tasks.results.text import CodeLink, Link, Tone, ms_digits, numbered, signed_percent, variant_word
 from tasks.results.verdicts import VerdictRow, verdict_tone
 
 _MAX_DEVICES, _MAX_ROWS = 20, 60

@@ -10,7 +10,6 @@ from tasks.results import addresses
 from tasks.results.addresses import cell_page, device_page, model_page, series_page
 from tasks.results.devices import read_devices
 from tasks.results.explanation import compare_command
-from tasks.results.naming import series_conditions
 from tasks.results.reader import Reader, SweepRow
 from tasks.results.series import HistoryRow, NightRow
 from tasks.results.sessions import NightFailureRow
@@ -25,6 +24,7 @@ from tasks.results.text import (
     counted,
     joined,
     sentence,
+    series_conditions,
     signed_percent,
     with_code,
 )

@@ -14,11 +14,22 @@ from tasks.results.addresses import (
     sweep_page,
 )
 from tasks.results.cells import emulation_tags
-from tasks.results.naming import series_conditions
 from tasks.results.reader import Reader
 from tasks.results.sessions import RunRow, SessionFactsRow, read_sessions
 from tasks.results.table import Cell, Column, Table, build_table, grouped
-from tasks.results.text import Code, CodeLink, Link, Text, Tone, counted, duration, joined, sentence, with_code
+from tasks.results.text import (
+    Code,
+    CodeLink,
+    Link,
+    Text,
+    Tone,
+    counted,
+    duration,
+    joined,
+    sentence,
+    series_conditions,
+    with_code,
+)
 
 _PERFETTO = "https://ui.perfetto.dev"
 

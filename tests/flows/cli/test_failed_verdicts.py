@@ -15,7 +15,7 @@ from tests.fixtures.pages import Pages
 from tests.fixtures.warehouse import BundleMaker
 
 REASON = f"2 of 2 sessions failed (export_failed): {WHY}"
-HEADLINE = "No series slower: 0 of 3 without a change; failed: 2; cannot be judged, too little data: 1."
+HEADLINE = "No series of 3 slower; failed: 2; new: 1."
 
 
 @pytest.fixture(scope="module")

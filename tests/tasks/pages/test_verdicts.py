@@ -56,7 +56,7 @@ def test_other_figures_that_changed_are_in_a_table_with_both_values() -> None:
     # then the figure of a file is that of no device, and the latency is counted apart
     assert part.summary.startswith("No series got slower. Worse: toy fp32 on host with SME2 off and one thread: ")
     assert "toy fp32: .pte size 4 MB -> 8 MB" in part.summary
-    assert part.words.startswith("No series slower: 1 of 1 without a change; other figures worse: 2.")
+    assert part.words.startswith("No series of 1 slower; other figures worse: 2; without a change: 1.")
     assert part.column("Verdict", table=1) == ["no change"]
 
 
