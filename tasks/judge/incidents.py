@@ -48,7 +48,7 @@ class Part:
     last_good: date | None
     good_cell: str | None
     """The cell of the last good night."""
-    shown: dict[str, Any] = field(default_factory=dict)
+    headline: dict[str, Any] = field(default_factory=dict)
     """The night whose figures are stated: the one that confirmed the change, until then the newest."""
     state: State = "suspected"
     confirmed_on: date | None = None
@@ -82,7 +82,7 @@ class Part:
         self.last_seen, self.back = row["night"], []
         is_certain = row["verdict"] != "suspected"
         if self.confirmed_on is None and self.state != "accepted":
-            self.shown = row
+            self.headline = row
             if is_certain:
                 self.state, self.confirmed_on = "confirmed", row["night"]
 
@@ -92,7 +92,7 @@ class Part:
     @property
     def distance(self) -> float:
         """By how much it is worse, above 0: the logarithm of the ratio; infinite where there is no ratio."""
-        return abs(math.log(self.shown["ratio"])) if self.shown.get("ratio") else math.inf
+        return abs(math.log(self.headline["ratio"])) if self.headline.get("ratio") else math.inf
 
 
 def find_parts(nights: Sequence[dict[str, Any]], decisions: Decisions) -> list[Part]:
@@ -251,6 +251,6 @@ def _build_row(incident: Incident, part: Part) -> dict[str, Any]:
         **{name: getattr(part, name) for name in ("state", "onset", "last_good", "confirmed_on", "closed_on")},
         "last_seen": part.last_seen,
         "reopened": part.reopened,
-        "night": part.shown["night"],
+        "night": part.headline["night"],
         "good_cell": part.good_cell,
     }

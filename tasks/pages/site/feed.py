@@ -22,7 +22,7 @@ def feed(verdicts: Mapping[date, Sequence[VerdictRow]], incidents: Sequence[Inci
         {"id": f"night:{night}", "title": night_headline(rows), "updated": _start_of(night), "to": night_page(night)}
         for night, rows in verdicts.items()
     ]
-    shown = [row for row in incidents if row.is_open or row.closed_on in verdicts or row.last_seen in verdicts]
+    current = [row for row in incidents if row.is_open or row.closed_on in verdicts or row.last_seen in verdicts]
     changes = [
         {
             "id": f"incident:{row.incident_id}:{row.state}",
@@ -30,7 +30,7 @@ def feed(verdicts: Mapping[date, Sequence[VerdictRow]], incidents: Sequence[Inci
             "updated": _start_of(row.closed_on or row.confirmed_on or row.onset),
             "to": series_page(row.series_id, row.worst_device),
         }
-        for row in shown[:_MAX_ENTRIES]
+        for row in current[:_MAX_ENTRIES]
     ]
     return template("feed.atom").render(entries=[*nights, *changes])
 

@@ -116,7 +116,7 @@ def test_the_figures_of_an_incident_are_those_of_the_night_that_confirmed_it() -
     assert (part.confirmed_on, part.last_seen) == (day(1), day(4))
     # a further rise that the next nights do not confirm is withdrawn
     assert [each.state for each in others] == ["withdrawn"]
-    assert part.shown["ratio"] == pytest.approx(1.11, abs=0.003)
+    assert part.headline["ratio"] == pytest.approx(1.11, abs=0.003)
     # what changed is what its first night had
     assert (part.first["content"], part.last_good) == ("content 11", day(-1))
 
