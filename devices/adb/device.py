@@ -81,7 +81,8 @@ class AdbLink:
         except (AdbError, EOFError, OSError) as error:
             raise self.lost(str(error) or type(error).__name__) from None
         finally:
-            stream.close()
+            with suppress(AdbError, EOFError, OSError):  # the link may be cut
+                stream.close()
 
     def lost(self, cause: str) -> DeviceLost:
         """Mark the connection as stale, so that the next stream reconnects; return the error to raise."""

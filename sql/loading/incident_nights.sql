@@ -4,6 +4,16 @@ worse AS (
     SELECT DISTINCT series_id, device, metric
     FROM series_verdict
     WHERE verdict IN ('regression', 'suspected', 'inaccurate', 'failed', 'device slower', 'device worse')
+),
+failed AS (
+    SELECT
+        series_id,
+        device,
+        night,
+        list_sort(list(DISTINCT reason_code)) AS failures
+    FROM _session
+    WHERE status = 'failed' AND reason_code IS NOT NULL AND mode = 'timing' AND purpose IS NULL
+    GROUP BY series_id, device, night
 )
 SELECT
     series_verdict.*,
@@ -16,10 +26,12 @@ SELECT
     now.pte_sha256 AS program,
     before.pte_sha256 AS program_before,
     left(now.runner_sha256, 8) AS runner,
-    left(before.runner_sha256, 8) AS runner_before
+    left(before.runner_sha256, 8) AS runner_before,
+    coalesce(failures, []) AS failures
 FROM series_verdict
 SEMI JOIN worse USING (series_id, device, metric)
 JOIN series USING (series_id)
+LEFT JOIN failed USING (series_id, device, night)
 LEFT JOIN cell AS now ON now.cell = series_verdict.cell
 LEFT JOIN cell AS before ON before.cell = series_verdict.baseline_cell
 ORDER BY series_verdict.series_id, series_verdict.device, series_verdict.metric, series_verdict.night;

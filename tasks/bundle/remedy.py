@@ -47,6 +47,12 @@ _REMEDIES = {
     "no_space_on_device": f"Free disk space on the device, then {_AGAIN}",
 }
 
+OF_DEVICE = {
+    "device_lost", "device_refused", "device_busy", "device_unusable", "device_too_old", "lease_lost", "no_runner",
+    "no_space_on_device", "transfer_failed",
+}  # fmt: skip
+"""Reason codes that are about the device, whatever model should have run."""
+
 
 def remedy(reason_code: str | None) -> str:
     """Return what to do about a session that ended for this reason, one sentence; code is between backticks."""

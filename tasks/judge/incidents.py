@@ -13,6 +13,7 @@ import duckdb
 
 from sql.schema import sql_files
 from sql.warehouse import insert_rows
+from tasks.bundle.remedy import OF_DEVICE
 from tasks.judge.decisions import Decisions, SeriesNight, acceptances, is_near
 from tasks.judge.figures import METRICS
 
@@ -70,9 +71,14 @@ class Part:
 
     @property
     def subject(self) -> str:
-        """What the incident is about: a device, or a model; a runner where it changed and the program did not."""
+        """What the incident is about: a device, or a model; a runner where it changed and the program did not.
+
+        A failure is that of a device if all its reasons are.
+        """
         row = self.first
-        if self.kind == "device":
+        if self.kind == "device" or (
+            self.kind == "failure" and row["failures"] and OF_DEVICE.issuperset(row["failures"])
+        ):
             return str(row["device"])
         is_of_runner = row["runner_before"] not in (None, row["runner"]) and row["program_before"] == row["program"]
         return f"runner {row['runner']}" if is_of_runner and self.kind != "failure" else str(row["model"])

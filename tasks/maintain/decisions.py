@@ -79,7 +79,7 @@ def read_incident(workspace: Workspace, name: str) -> IncidentRow:
 
 
 def _selectors(incident: IncidentRow) -> list[Selector]:
-    if incident.kind == "device":
+    if incident.subject in incident.devices:
         return [Selector(device=incident.subject)]
     return [Selector(model=model) for model in incident.models]
 

@@ -18,6 +18,7 @@ from tasks.results.text import Link, Tone, listed, numbered, signed_percent
 from tasks.results.verdicts import VerdictRow
 
 _TONES: dict[str, Tone] = {"confirmed": "bad", "suspected": "flag"}
+_OUTCOMES = {"accuracy": "inaccurate", "failure": "failed"}
 _DATA = ("state", "kind", "onset", "last_good", "confirmed_on", "closed_on", "last_seen", "reopened", "models")
 _FIGURES = ("devices", "precisions", "metrics", "series", "open_series", "metric", "ratio", "low", "high", "changed")
 
@@ -65,11 +66,15 @@ class IncidentRow(Row):
         return self.state in OPEN
 
     @property
+    def is_of_model(self) -> bool:
+        return self.subject not in self.devices and not self.subject.startswith("runner ")
+
+    @property
     def title(self) -> str:
         """What is worse: `voice slower`, `pixel-9 slower`, `voice: peak memory worse`, `voice failed`."""
         if self.kind in ("accuracy", "failure"):
-            return f"{self.model} {'inaccurate' if self.kind == 'accuracy' else 'failed'}"
-        subject = self.subject if self.kind == "device" else self.model
+            return f"{self.model if self.is_of_model else self.subject} {_OUTCOMES[self.kind]}"
+        subject = self.model if self.is_of_model else self.subject
         if self.subject.startswith("runner "):
             subject = f"{self.subject}: {listed(self.models)}"
         return f"{subject} slower" if self.metric == LATENCY.name else f"{subject}: {self.metric} worse"

@@ -46,7 +46,13 @@ def rows_of(nights: Sequence[Night], verdicts: Sequence[NightVerdict] = (), **na
             row[name] = date.fromisoformat(text) if text else None
         row["value"] = interquartile_mean(night.figures) if night.figures else None
         row |= {"cell": f"cell {night.night}", "baseline_cell": f"cell {verdict.baseline_to}", "content": night.content}
-        row |= {"program": night.content, "program_before": "content 10", "runner": "r1", "runner_before": "r1"}
+        row |= {
+            "program": night.content,
+            "program_before": "content 10",
+            "runner": "r1",
+            "runner_before": "r1",
+            "failures": [],
+        }
         rows.append(row | names)
     return rows
 
@@ -132,6 +138,17 @@ def test_inaccurate_outputs_and_failures_last_until_the_first_night_without(word
     assert part.last_good == day(-1)
     (part,) = find_parts(rows, Decisions())
     assert state(part) == ("fixed", day(0), day(3))
+
+
+@pytest.mark.parametrize(
+    ("failures", "subject"),
+    [(["export_failed"], "voice"), (["device_lost"], "phone"), (["device_lost", "model_crashed"], "voice")],
+)
+def test_a_failure_is_of_the_device_where_all_its_reasons_are(failures: list[str], subject: str) -> None:
+    rows = rows_of(levels(10))
+    rows[-1] |= {"verdict": "failed", "value": None, "failures": failures}
+    (part,) = find_parts(rows, Decisions())
+    assert (part.kind, part.subject) == ("failure", subject)
 
 
 def accepted(onset: date, decided_on: date, **series_names: str) -> Decision:

@@ -7,14 +7,9 @@ import pytest
 
 from tasks.pages.html import as_html
 from tasks.pages.site.night import page as night_page
-from tasks.pages.site.session import Sessions
-from tasks.results.devices import ConditionRow, DeviceNightRow
-from tasks.results.provenance import CellFactsRow
 from tasks.results.series import HistoryRow
-from tasks.results.sessions import SessionConditionRow, SessionFactsRow, SessionKeyRow, SessionRow
-from tasks.results.table import Table, list_columns
-from tasks.results.text import counted, numbered, plain_text, series_conditions, series_title, variant_condition
-from tests.tasks.pages.rows import answers_of, reader_of, row, verdict
+from tasks.results.text import counted, numbered, series_conditions, series_title
+from tests.tasks.pages.rows import reader_of, row, verdict
 
 
 @pytest.mark.parametrize(

@@ -115,25 +115,6 @@ def test_sme2_and_portable_operators_are_explained_whichever_variant_is_worse(ma
     assert any(isinstance(part, Link) for part in explanation.answer)
 
 
-def test_a_series_whose_device_gave_no_time_comes_after_those_that_were_measured(maker: BundleMaker) -> None:
-    # given a model in too few sessions on one device, and in one that is outside the limits on another
-    hot: dict[str, Any] = {"status": "invalid", "reason_code": "first_session", "reason": "the first one"}
-    maker.session([1_000_000] * 3, **fields_of(1), device__name="a-mac", **hot)
-    night_of(maker, 1, sessions=3)
-    maker.load()
-    with open_read_only(maker.warehouse) as connection:
-        explanation = explain(Reader(connection), "toy", {})
-        verdicts = read_verdicts(Reader(connection), [date(2026, 11, 1)])
-    # then what was measured is explained, and the verdicts list it first
-    assert explanation.figures["device"] == "host"
-    evidence = explanation.data()["facts"]["Evidence"]
-    assert evidence == ["Three sessions; the interval of a ratio needs at least 5 sessions."]
-    assert [(row.device, row.verdict) for row in verdicts] == [
-        ("host", "new"),
-        ("a-mac", "new"),
-    ]
-
-
 def test_a_series_whose_sessions_all_failed_is_explained_by_the_record_of_the_failure(maker: BundleMaker) -> None:
     # given a device that could not be reached in the newest night, after a night with times and one without
     lost: dict[str, Any] = {"status": "failed", "reason_code": "device_unusable"}
@@ -157,4 +138,4 @@ def test_a_series_whose_sessions_all_failed_is_explained_by_the_record_of_the_fa
     assert facts["Next step"][1] == command
     assert of_live == as_rows(facts)
     # and a page that is published without details has the command
-    assert of_published == as_rows({"Next step": [command]})
+    assert of_published == as_rows({"Incident": facts["Incident"], "Next step": [command]})
