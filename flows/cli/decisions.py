@@ -53,7 +53,7 @@ def reset_baseline(
     from tasks.maintain import decisions
 
     series = Selector(model=model, precision=precision, device=device, variant=variant)
-    show(decisions.reset_baseline(Workspace(data_dir, warehouse, bundles), night, series, reason))
+    show(*decisions.reset_baseline(Workspace(data_dir, warehouse, bundles), night, series, reason))
 
 
 @app.command(epilog='Example: etfarm decisions accept 3f0c1a2b --reason "new quantization"')
@@ -70,27 +70,36 @@ def accept(
     """
     from tasks.maintain.decisions import accept_incident
 
-    show(accept_incident(Workspace(data_dir, warehouse, bundles), incident, reason))
+    show(*accept_incident(Workspace(data_dir, warehouse, bundles), incident, reason))
 
 
 @app.command(epilog='Example: etfarm decisions exclude 2026-11-20 --reason "air conditioning failed"')
 def exclude(
-    night: Annotated[str, typer.Argument(help="The night, such as 2026-11-20.")],
     reason: _ReasonOption,
+    night: Annotated[str | None, typer.Argument(help="The night, such as 2026-11-20.")] = None,
+    incident: Annotated[str | None, typer.Option("--incident", help="The nights that show this incident.")] = None,
     device: DeviceOption = None,
     model: ModelOption = None,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Never compare a night, and keep it out of baselines.
+    """Never compare a night, or the nights of an incident, and keep them out of baselines.
 
-    Its sessions stay in every view.
+    Their sessions stay in every view.
     """
     from tasks.judge.decisions import Selector
-    from tasks.maintain.decisions import exclude_night
+    from tasks.maintain.decisions import exclude_incident, exclude_night
 
-    show(exclude_night(Workspace(data_dir, warehouse, bundles), night, Selector(device=device, model=model), reason))
+    series, workspace = Selector(device=device, model=model), Workspace(data_dir, warehouse, bundles)
+    if (night is None) == (incident is None):
+        raise InputError("name a night or an --incident")
+    if incident is None:
+        show(*exclude_night(workspace, str(night), series, reason))
+    elif series.criteria:
+        raise InputError("--incident names the nights and the series; leave the other options out")
+    else:
+        show(*exclude_incident(workspace, incident, reason))
 
 
 @app.callback()
@@ -147,9 +156,9 @@ def note(
     if incident is not None:
         if night is not None or series.criteria:
             raise InputError("--incident names the night and the series; leave the other options out")
-        show(note_incident(Workspace(data_dir, warehouse, bundles), text, incident))
+        show(*note_incident(Workspace(data_dir, warehouse, bundles), text, incident))
         return
-    show(write_note(Workspace(data_dir, warehouse, bundles), text, night, series))
+    show(*write_note(Workspace(data_dir, warehouse, bundles), text, night, series))
 
 
 @app.command(epilog='Example: etfarm decisions revoke 3f0c1a2b --reason "wrong night"')

@@ -1,7 +1,8 @@
 """Reset a baseline, accept an incident, exclude a night, write a note, revoke a decision.
 
-Each function returns a line with the outcome. The decision is written to the store first, then to the warehouse: if the
-warehouse cannot be changed now, the next load does it. All raise InputError, BundleError or WarehouseError.
+Each function returns the outcome, a line for each decision. The decision is written to the store first, then to the
+warehouse: if the warehouse cannot be changed now, the next load does it. All raise InputError, BundleError or
+WarehouseError.
 """
 
 import getpass
@@ -38,10 +39,12 @@ from tasks.results.reader import open_reader
 from tasks.store.workspace import Workspace
 
 _MAX_CHARS = 500
+_Draft = tuple[str, dict[str, Any], Sequence[SeriesNight]]
+"""Of a decision: what it does, its fields, and the nights of series that it is about."""
 _log = logging.getLogger(__name__)
 
 
-def reset_baseline(workspace: Workspace, night: str | None, series: Selector, reason: str) -> str:
+def reset_baseline(workspace: Workspace, night: str | None, series: Selector, reason: str) -> list[str]:
     """Compare no night of these series from `night` on (default: the newest) with nights before it."""
     series, matching = _find_series(workspace, series)
     nights = sorted({each.night for each in matching})
@@ -52,22 +55,38 @@ def reset_baseline(workspace: Workspace, night: str | None, series: Selector, re
         raise InputError(f"--night {first}: outside the nights of the matching series; use one {oldest}")
     reason = _validate_text("--reason", reason)
     decision = {"kind": "baseline_reset", "night": first, "series": series, "reason": reason}
-    return _record_once(workspace, f"baseline reset from {first}", decision, matching)
+    return _record_all(workspace, [(f"baseline reset from {first}", decision, matching)])
 
 
-def accept_incident(workspace: Workspace, name: str, reason: str) -> str:
+def accept_incident(workspace: Workspace, name: str, reason: str) -> list[str]:
     """Accept what an incident changed: it is closed, and later nights are compared with the figures since its onset.
 
     `name` is its id. One decision is recorded for each model of the incident (for its device, if it is about one).
     """
     incident = read_incident(workspace, name)
+    fields = {"kind": "acceptance", "night": incident.onset, "reason": _validate_text("--reason", reason)}
+    summary = f"accepted: {incident.title} since {incident.onset}"
+    found = [_find_series(workspace, selector) for selector in _selectors(incident)]
+    return _record_all(workspace, [(summary, fields | {"series": series}, nights) for series, nights in found])
+
+
+def exclude_incident(workspace: Workspace, name: str, reason: str) -> list[str]:
+    """Exclude the nights that show an incident, as `exclude_night`: of its models, or of its device.
+
+    If all of it is on one device or in one precision, the other ones stay. `name` is its id.
+    """
+    incident = read_incident(workspace, name)
     reason = _validate_text("--reason", reason)
-    lines = []
+    only = {"device": incident.devices, "precision": incident.precisions}
+    single = {field: values[0] for field, values in only.items() if len(values) == 1}
+    drafts = []
     for selector in _selectors(incident):
-        series, matching = _find_series(workspace, selector)
-        decision = {"kind": "acceptance", "night": incident.onset, "series": series, "reason": reason}
-        lines.append(_record_once(workspace, f"accepted: {incident.title} since {incident.onset}", decision, matching))
-    return "\n".join(lines)
+        narrow = selector if selector.device else selector.model_copy(update=single)
+        series, matching = _find_series(workspace, narrow)
+        for night in sorted({each.night for each in matching if incident.is_bad(each.night)}):
+            decision = {"kind": "night_exclusion", "night": night, "series": series, "reason": reason}
+            drafts.append((f"{night} excluded", decision, [each for each in matching if each.night == night]))
+    return _record_all(workspace, drafts)
 
 
 def read_incident(workspace: Workspace, name: str) -> IncidentRow:
@@ -84,31 +103,35 @@ def _selectors(incident: IncidentRow) -> list[Selector]:
     return [Selector(model=model) for model in incident.models]
 
 
-def exclude_night(workspace: Workspace, night: str, series: Selector, reason: str) -> str:
+def exclude_night(workspace: Workspace, night: str, series: Selector, reason: str) -> list[str]:
     """Never compare this night of these series, and leave it out of every baseline."""
     series, matching = _find_series(workspace, series)
     excluded = parse_night(night)
     of_night = _select_night(excluded, matching)
     reason = _validate_text("--reason", reason)
     decision = {"kind": "night_exclusion", "night": excluded, "series": series, "reason": reason}
-    return _record_once(workspace, f"{excluded} excluded", decision, of_night)
+    return _record_all(workspace, [(f"{excluded} excluded", decision, of_night)])
 
 
-def note_incident(workspace: Workspace, text: str, name: str) -> str:
+def note_incident(workspace: Workspace, text: str, name: str) -> list[str]:
     """Attach a text to the onset of an incident."""
     incident = read_incident(workspace, name)
     onset = str(incident.onset)
-    return "\n".join(write_note(workspace, text, onset, selector) for selector in _selectors(incident))
+    return _record_all(workspace, [_draft_note(workspace, text, onset, each) for each in _selectors(incident)])
 
 
-def write_note(workspace: Workspace, text: str, night: str | None, series: Selector) -> str:
+def write_note(workspace: Workspace, text: str, night: str | None, series: Selector) -> list[str]:
     """Attach a text to these series, or to one of their nights; verdicts do not change."""
+    return _record_all(workspace, [_draft_note(workspace, text, night, series)])
+
+
+def _draft_note(workspace: Workspace, text: str, night: str | None, series: Selector) -> _Draft:
     series, matching = _find_series(workspace, series)
     noted = parse_night(night) if night is not None else None
     if noted:
         matching = _select_night(noted, matching)
     decision = {"kind": "note", "night": noted, "series": series, "reason": _validate_text("TEXT", text)}
-    return _record_once(workspace, f"note on {noted}" if noted else "note", decision, matching)
+    return f"note on {noted}" if noted else "note", decision, matching
 
 
 def revoke(workspace: Workspace, decision_id: str, reason: str) -> str:
@@ -123,6 +146,7 @@ def revoke(workspace: Workspace, decision_id: str, reason: str) -> str:
         raise InputError(f"{decision_id}: not a decision of {workspace.store.location}{remedy}")
     reason = _validate_text("--reason", reason)
     _write_decision(workspace, {"kind": "revocation", "reason": reason, "revokes": decision_id})
+    _apply(workspace)
     return f"{decision_id}: revoked; its record stays"
 
 
@@ -162,6 +186,13 @@ def series_text(series: Selector) -> str:
     return ", ".join(f"{option} {value}" for option, value in series.criteria.items()) or "every series"
 
 
+def _record_all(workspace: Workspace, drafts: Sequence[_Draft]) -> list[str]:
+    """Record decisions, then judge all series again once; return a line for each."""
+    lines = [_record_once(workspace, *draft) for draft in drafts]
+    _apply(workspace)
+    return lines
+
+
 def _record_once(workspace: Workspace, summary: str, decision: dict[str, Any], matching: Sequence[SeriesNight]) -> str:
     """Record a decision, unless an equal one is in force; return a line with the outcome.
 
@@ -185,7 +216,7 @@ def _is_equal(record: Decision, decision: dict[str, Any]) -> bool:
 
 
 def _write_decision(workspace: Workspace, decision: dict[str, Any]) -> Decision:
-    """Write a decision of the present user to the store, then to the warehouse and a new snapshot; return it."""
+    """Write a decision of the present user to the store, and return it."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError):  # a container may run as a user without a name
@@ -195,9 +226,13 @@ def _write_decision(workspace: Workspace, decision: dict[str, Any]) -> Decision:
     record = Decision(id=uuid.uuid4().hex[:8], decided_at=now, decided_by=by, **decision)
     workspace.store.record_decision(record.file_name, record.text())
     _log.info("decision %s is recorded", record.id)
-    store_decisions(workspace.warehouse, read_decisions(workspace.store))
-    publish(workspace)
     return record
+
+
+def _apply(workspace: Workspace) -> None:
+    """Add the decisions of the store to the warehouse, and publish it."""
+    if store_decisions(workspace.warehouse, read_decisions(workspace.store)):
+        publish(workspace)
 
 
 def _validate_text(option: str, text: str) -> str:

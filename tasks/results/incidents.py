@@ -65,6 +65,10 @@ class IncidentRow(Row):
     def is_open(self) -> bool:
         return self.state in OPEN
 
+    def is_bad(self, night: date) -> bool:
+        """Return whether a night is one of those that show it."""
+        return self.onset <= night <= self.last_seen and (self.closed_on is None or night < self.closed_on)
+
     @property
     def is_of_model(self) -> bool:
         return self.subject not in self.devices and not self.subject.startswith("runner ")

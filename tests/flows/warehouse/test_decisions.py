@@ -10,6 +10,7 @@ from sql.warehouse import query
 from tasks.judge.decisions import read_decisions
 from tests.fixtures.command import Command, DataFolder, Etfarm
 from tests.fixtures.gated import stopped_at
+from tests.fixtures.nights import night_of, week_of
 
 OVERVIEW = "SELECT * FROM decision_overview ORDER BY decision_id"
 TOMORROW = str(date.today() + timedelta(days=1))
@@ -71,6 +72,23 @@ def test_an_excluded_night_keeps_its_figures_and_is_recorded_and_revoked_once(fa
     assert decision_id(etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot after all")[1]) != number
 
 
+def test_the_nights_of_an_incident_are_excluded_by_its_id(data: DataFolder, etfarm: Etfarm) -> None:
+    # given a model that is slower in one precision for two nights, and another that is not
+    week_of(data)
+    week_of(data, 9, model__precision="fp16")
+    for day in (8, 9):
+        night_of(data, day, 1.2, model__pte_sha256="p2")
+    assert etfarm("warehouse", "load")[0] == 0
+    ((incident,),) = data.ask("SELECT incident_id FROM incident")
+    code, printed = etfarm("decisions", "exclude", "--incident", incident, "--reason", "wrong file")
+    # then these nights of that precision are not compared, and there is no incident
+    assert (code, len({decision_id(line) for line in printed.splitlines()})) == (0, 2)
+    decided = data.ask("SELECT kind, night, precision, reason FROM decision_overview ORDER BY night")
+    assert decided == [("night_exclusion", date(2026, 11, day), "fp32", "wrong file") for day in (8, 9)]
+    assert data.ask("SELECT * FROM incident") == []
+    assert etfarm("decisions", "exclude", "--incident", incident, "--reason", "x")[0] == 2
+
+
 def test_notes_on_a_series_are_recorded_each_once_shown_revoked_and_rebuilt(farm: DataFolder, etfarm: Etfarm) -> None:
     # when notes are written on a series and on a night, one of them twice
     series = ["--model", "toy", "--device", "phone", "--precision", "fp32"]
@@ -105,6 +123,8 @@ def test_notes_on_a_series_are_recorded_each_once_shown_revoked_and_rebuilt(farm
             ["decisions", "exclude", "1999-01-01", "--reason", "x"],
             "no sessions of that night; their newest night is 2",
         ),
+        ([*EXCLUDE, "--incident", "3f0c1a2b"], "name a night or an --incident"),
+        ([*EXCLUDE[:2], *EXCLUDE[3:]], "name a night or an --incident"),
         ([*EXCLUDE, "--device", "phon"], "--device phon: unknown to the warehouse; did you mean `phone`?"),
         ([*EXCLUDE, "--model", "other", "--device", "phone"], "model other, device phone: no series has all of these"),
         ([*RESET, "--night", TOMORROW], f"--night {TOMORROW}: outside the nights of the matching series; use one"),
