@@ -14,6 +14,17 @@ failed AS (
     FROM _session
     WHERE status = 'failed' AND reason_code IS NOT NULL AND mode = 'timing' AND purpose IS NULL
     GROUP BY series_id, device, night
+),
+sourced AS (
+    SELECT
+        series_id,
+        device,
+        night,
+        max_by(source_commits, started_at) AS commits,
+        max_by(source_is_dirty, started_at) AS is_dirty
+    FROM _session
+    WHERE mode = 'timing' AND purpose IS NULL AND source_commits IS NOT NULL
+    GROUP BY series_id, device, night
 )
 SELECT
     series_verdict.*,
@@ -27,11 +38,14 @@ SELECT
     before.pte_sha256 AS program_before,
     left(now.runner_sha256, 8) AS runner,
     left(before.runner_sha256, 8) AS runner_before,
-    coalesce(failures, []) AS failures
+    coalesce(failures, []) AS failures,
+    commits,
+    coalesce(is_dirty, FALSE) AS is_dirty
 FROM series_verdict
 SEMI JOIN worse USING (series_id, device, metric)
 JOIN series USING (series_id)
 LEFT JOIN failed USING (series_id, device, night)
+LEFT JOIN sourced USING (series_id, device, night)
 LEFT JOIN cell AS now ON now.cell = series_verdict.cell
 LEFT JOIN cell AS before ON before.cell = series_verdict.baseline_cell
 ORDER BY series_verdict.series_id, series_verdict.device, series_verdict.metric, series_verdict.night;

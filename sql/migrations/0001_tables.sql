@@ -220,6 +220,8 @@ CREATE TABLE session (
     source_author VARCHAR,
     -- Branch that was checked out; NULL if it was a commit alone or is unknown.
     source_branch VARCHAR,
+    -- The newest commits, this one first, a JSON list of {id, author, subject}; NULL if unknown.
+    source_commits JSON,
     -- Nanoseconds to load the model, as reported by the runner.
     load_ns BIGINT,
     -- Nanoseconds that the runner needed for the set-up, such as the chunks of a prompt before the last one; NULL
@@ -850,7 +852,7 @@ CREATE TABLE incident_series (
     -- model (another program, runner or setting made it slower or larger), device (neither changed), accuracy (outputs
     -- beyond their limit) or failure (no session has a result).
     kind VARCHAR NOT NULL,
-    -- What it is about: a model, a device, or `runner` and the first digits of its hash.
+    -- What it is about: a model, a device, `runner` and the first digits of its hash, or `commit` and its id.
     subject VARCHAR NOT NULL,
     series_id VARCHAR NOT NULL,
     -- Name of the device in the inventory.
@@ -877,7 +879,16 @@ CREATE TABLE incident_series (
     -- The cell of the onset; NULL if no session has a result.
     cell VARCHAR,
     -- The cell of the last good night.
-    good_cell VARCHAR
+    good_cell VARCHAR,
+    -- Commit of the sweep file in the last good night, its first digits; NULL if unknown.
+    good_commit VARCHAR,
+    -- That of the onset.
+    bad_commit VARCHAR,
+    -- Commits of the onset that the last good night did not have, the newest first, a JSON list of
+    -- {id, author, subject}; NULL if a night recorded none.
+    commits JSON,
+    -- Whether these are all; NULL if commits is.
+    has_all_commits BOOLEAN
 );
 
 -- What was judged of the operators of each series on each device (tasks/judge/operators.py): for the nights whose

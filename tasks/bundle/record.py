@@ -39,6 +39,14 @@ class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class Commit(_Record):
+    """A commit by the first digits of its hash, with its author and the first line of its message."""
+
+    id: Annotated[str, Field(pattern="^[0-9a-f]{7,64}$")]
+    author: Annotated[str, Field(max_length=250)]
+    subject: Annotated[str, Field(max_length=72)]
+
+
 class Source(_Record):
     """A commit. Neither the remote's URL, which may contain a token, nor a path is recorded."""
 
@@ -49,6 +57,8 @@ class Source(_Record):
     """Who wrote it, by name without address: whom to ask about what it changed."""
     branch: Annotated[str, Field(min_length=1, max_length=250)] | None = None
     """What was checked out; None for a detached HEAD, as in CI."""
+    commits: Annotated[list[Commit], Field(max_length=20)] | None = None
+    """The newest commits, this one first; None if they are unknown."""
 
 
 class SweepNight(_Record):

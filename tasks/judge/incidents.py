@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import groupby
@@ -14,6 +14,7 @@ import duckdb
 from sql.schema import sql_files
 from sql.warehouse import insert_rows
 from tasks.bundle.remedy import OF_DEVICE
+from tasks.judge.commits import CommitRange, commits_between, only_candidate
 from tasks.judge.decisions import Decisions, SeriesNight, acceptances, is_near
 from tasks.judge.figures import METRICS
 
@@ -34,6 +35,8 @@ _KINDS: dict[str, Kind] = {
 }
 _BACK = {"improvement", "device faster", "device better"}
 _REOPEN_DAYS = 14
+OF_COMMIT = "commit "
+"""What the subject of an incident begins with that is about a commit."""
 
 
 @dataclass
@@ -49,6 +52,8 @@ class Part:
     last_good: date | None
     good_cell: str | None
     """The cell of the last good night."""
+    commits: CommitRange | None = None
+    """Those between the last good night and the onset; None if a night recorded none."""
     headline: dict[str, Any] = field(default_factory=dict)
     """The night whose figures are stated: the one that confirmed the change, until then the newest."""
     state: State = "suspected"
@@ -71,7 +76,7 @@ class Part:
 
     @property
     def subject(self) -> str:
-        """What the incident is about: a device, or a model; a runner where it changed and the program did not.
+        """What the part is about: a device, or a model; a runner where it changed and the program did not.
 
         A failure is that of a device if all its reasons are.
         """
@@ -109,9 +114,10 @@ def find_parts(nights: Sequence[dict[str, Any]], decisions: Decisions) -> list[P
     """
     parts: list[Part] = []
     good: dict[str, Any] = {}
+    by_night = {row["night"]: row for row in nights}
     for row in nights:
         _accept(parts, decisions, row["night"])
-        current = _part_of(row, parts, good)
+        current = _part_of(row, parts, good, by_night)
         if current is not None:
             current.add(row)
         _close_those_that_are_over(row, parts, current)
@@ -121,7 +127,9 @@ def find_parts(nights: Sequence[dict[str, Any]], decisions: Decisions) -> list[P
     return parts
 
 
-def _part_of(row: dict[str, Any], parts: list[Part], good: dict[str, Any]) -> Part | None:
+def _part_of(
+    row: dict[str, Any], parts: list[Part], good: dict[str, Any], by_night: Mapping[date, dict[str, Any]]
+) -> Part | None:
     """Return the part that a night belongs to, a new one if it begins one; None for a night that is not worse."""
     kind = _KINDS.get(row["verdict"])
     if kind is None or (kind in ("model", "device") and not _is_worse(row)):
@@ -141,8 +149,17 @@ def _part_of(row: dict[str, Any], parts: list[Part], good: dict[str, Any]) -> Pa
     last_good, good_cell = (
         (row["baseline_to"], row["baseline_cell"]) if is_counted else (good.get("night"), good.get("cell"))
     )
-    parts.append(Part(kind, row, last_good, good_cell, since=row["since"]))
+    commits = _commits_between(by_night.get(last_good or date.min), by_night.get(row["since"] or row["night"]))
+    parts.append(Part(kind, row, last_good, good_cell, commits, since=row["since"]))
     return parts[-1]
+
+
+def _commits_between(good: dict[str, Any] | None, bad: dict[str, Any] | None) -> CommitRange | None:
+    """Return the commits between two rows; None without a row."""
+    if good is None or bad is None:
+        return None
+    before, after = (json.loads(row["commits"] or "[]") for row in (good, bad))
+    return commits_between(before, after, is_clean=not good["is_dirty"] and not bad["is_dirty"])
 
 
 def _is_worse(row: dict[str, Any]) -> bool:
@@ -217,8 +234,23 @@ def find_incidents(parts: Iterable[Part]) -> list[Incident]:
 
     A part began after its last good night and not after its onset. Two parts may have one cause if these spans have a
     night in common. So one change of a model is one incident on all devices and in all precisions, and two models that
-    changed in one night are two; a new runner that slows several models is one.
+    changed in one night are two; a new runner that slows several models is one. Models are one incident, too, where
+    the same commit is the only one that lies between these nights.
     """
+    incidents: list[Incident] = []
+    of_commit: dict[str, list[Part]] = {}
+    for incident in _group_by_subject(parts):
+        is_of_model = incident.kind == "model" and incident.subject == incident.parts[0].first["model"]
+        commit = only_candidate(part.commits for part in incident.parts) if is_of_model else None
+        if commit is None:
+            incidents.append(incident)
+        else:
+            of_commit.setdefault(commit, []).extend(incident.parts)
+    incidents += [Incident("model", f"{OF_COMMIT}{commit}", tuple(same)) for commit, same in of_commit.items()]
+    return incidents
+
+
+def _group_by_subject(parts: Iterable[Part]) -> list[Incident]:
     incidents = []
     ordered = sorted(parts, key=lambda part: (part.kind, part.subject, part.onset, part.first["series_id"]))
     for (kind, subject), same in groupby(ordered, key=lambda part: (part.kind, part.subject)):
@@ -252,11 +284,15 @@ def _build_row(incident: Incident, part: Part) -> dict[str, Any]:
     return {
         "incident_id": incident.incident_id,
         "kind": part.kind,
-        "subject": part.subject,
+        "subject": incident.subject,
         **{name: part.first[name] for name in ("series_id", "device", "metric", "cell")},
         **{name: getattr(part, name) for name in ("state", "onset", "last_good", "confirmed_on", "closed_on")},
         "last_seen": part.last_seen,
         "reopened": part.reopened,
         "night": part.headline["night"],
         "good_cell": part.good_cell,
+        "good_commit": part.commits.good if part.commits else None,
+        "bad_commit": part.commits.bad if part.commits else None,
+        "commits": json.dumps(part.commits.commits) if part.commits else None,
+        "has_all_commits": part.commits.is_complete if part.commits else None,
     }

@@ -11,11 +11,13 @@ from pathlib import Path
 
 from devices.errors import InputError
 from devices.untrusted import excerpt
-from tasks.bundle.record import Source, SweepNight
+from tasks.bundle.record import Commit, Source, SweepNight
 from tasks.bundle.values import night_fault
 
 _ANSWER_S = 10.0
 _MAX_NAME_CHARS = 200
+_MAX_COMMITS, _MAX_SUBJECT_CHARS = 20, 69  # with "..." 72
+_ID_DIGITS = 7  # as verdicts name commits
 # Never take the user's lock on the index, and never run a program that the repository names.
 _GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false")
 _log = logging.getLogger(__name__)
@@ -71,12 +73,21 @@ def _build_sweep_night(name: str, night: date, number: int) -> SweepNight:
 
 
 def read_source(sweep_file: Path) -> Source | None:
-    """Return the commit that is checked out where a sweep file lies; None without git, a repository or a commit."""
+    """Return the commit that is checked out where a sweep file lies, and the newest 20 up to it.
+
+    None without git, a repository or a commit.
+    """
     folder = sweep_file.absolute().parent
-    newest = _git_output(folder, "log", "-1", "--no-show-signature", "--format=%H %an")
+    fields = ("log", f"-{_MAX_COMMITS}", "--no-show-signature", "-z", "--format=%H%x00%an%x00%s")
+    newest = _git_output(folder, *fields)
     if not newest:
         return None
-    commit, _, author = newest.strip().partition(" ")
+    values = newest.split("\0")
+    commit, author = values[:2]
+    commits = [
+        Commit(id=each[:_ID_DIGITS], author=excerpt(name, _MAX_NAME_CHARS), subject=excerpt(text, _MAX_SUBJECT_CHARS))
+        for each, name, text in zip(values[::3], values[1::3], values[2::3], strict=False)
+    ]
     changes = _git_output(folder, "status", "--porcelain", "--untracked-files=no")
     branch = _git_output(folder, "symbolic-ref", "--quiet", "--short", "HEAD") or ""
     return Source(
@@ -84,6 +95,7 @@ def read_source(sweep_file: Path) -> Source | None:
         is_dirty=None if changes is None else bool(changes),
         author=excerpt(author, _MAX_NAME_CHARS) or None,
         branch=excerpt(branch, _MAX_NAME_CHARS) or None,
+        commits=commits,
     )
 
 

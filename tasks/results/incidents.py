@@ -7,14 +7,16 @@ from typing import Annotated, Any
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
+from tasks.judge.commits import Commit
 from tasks.judge.decisions import is_near
 from tasks.judge.figures import LATENCY, METRICS
-from tasks.judge.incidents import OPEN, incident_id
+from tasks.judge.incidents import OF_COMMIT, OPEN, incident_id
 from tasks.results.addresses import series_page
 from tasks.results.cells import ChangePercent, Interval
 from tasks.results.reader import Reader
+from tasks.results.sentences import describe_commits, git_log
 from tasks.results.table import Cell, Name, Number, Row, Words
-from tasks.results.text import Link, Tone, listed, numbered, signed_percent
+from tasks.results.text import Link, Tone, listed, numbered, signed_percent, with_code
 from tasks.results.verdicts import VerdictRow
 
 _TONES: dict[str, Tone] = {"confirmed": "bad", "suspected": "flag"}
@@ -57,9 +59,16 @@ class IncidentRow(Row):
     changed: Annotated[
         str | None, Words("What changed", meaning="between the last good night and the onset", wraps=True)
     ]
+    good_commit: str | None
+    bad_commit: str | None
+    commits: list[Commit] | None
+    """Those between the last good night and the onset, the newest first; None if a night recorded none."""
+    has_all_commits: bool | None
     reason: str
     series_id: str
     worst_device: str
+    warehouse_models: Sequence[str] = ()
+    """`models` as the warehouse has them."""
 
     @property
     def is_open(self) -> bool:
@@ -71,6 +80,8 @@ class IncidentRow(Row):
 
     @property
     def is_of_model(self) -> bool:
+        if self.subject.startswith(OF_COMMIT):
+            return len(self.models) == 1
         return self.subject not in self.devices and not self.subject.startswith("runner ")
 
     @property
@@ -79,7 +90,7 @@ class IncidentRow(Row):
         if self.kind in ("accuracy", "failure"):
             return f"{self.model if self.is_of_model else self.subject} {_OUTCOMES[self.kind]}"
         subject = self.model if self.is_of_model else self.subject
-        if self.subject.startswith("runner "):
+        if not self.is_of_model and self.subject.startswith(("runner ", OF_COMMIT)):
             subject = f"{self.subject}: {listed(self.models)}"
         return f"{subject} slower" if self.metric == LATENCY.name else f"{subject}: {self.metric} worse"
 
@@ -106,9 +117,28 @@ class IncidentRow(Row):
             parts.append(self.reason)
         elif self.changed:
             parts.append(f"changed: {self.changed}")
+        parts.append(self.commits_text or "")
         ended = f", {self.state} on {self.closed_on}" if self.closed_on else ""
         text = "; ".join(filter(None, parts))
         return f"{self.title} since {self.onset}{ended} ({self.state}, incident {self.incident_id}): {text}"
+
+    @property
+    def git_log(self) -> str | None:
+        """The command that lists the commits between the last good night and the onset; None if one is unknown."""
+        is_known = self.good_commit and self.bad_commit and self.good_commit != self.bad_commit
+        return git_log(self.good_commit or "", self.bad_commit or "") if is_known else None
+
+    @property
+    def commits_text(self) -> str | None:
+        """The commits that may be the cause; None without one, and of a device."""
+        if self.kind == "device" or self.git_log is None:
+            return None
+        return describe_commits(self.commits, self.git_log, is_complete=bool(self.has_all_commits))
+
+    def changed_cell(self, cell: Cell) -> Cell:
+        if self.commits_text is None:
+            return cell
+        return Cell(with_code("; ".join(filter(None, [self.changed, self.commits_text]))))
 
     def subject_cell(self, _cell: Cell) -> Cell:
         return Cell((Link(self.title, series_page(self.series_id, self.worst_device)), f", {self.scope}"))
@@ -119,11 +149,20 @@ class IncidentRow(Row):
         texts = {name: str(value) if isinstance(value, date) else value for name, value in texts.items()}
         figures = {name: getattr(self, name) for name in _FIGURES}
         before_after = {"before": self.baseline_value, "after": self.value, "unit": METRICS[self.metric].unit}
-        return {"incident": self.incident_id, "title": self.title, **texts, **figures, **before_after}
+        commits = {"commits": self.commits or [], "has_all_commits": bool(self.has_all_commits)}
+        commits |= {"git_log": self.git_log}
+        return {"incident": self.incident_id, "title": self.title, **texts, **figures, **before_after, **commits}
 
     def has_id(self, name: str) -> bool:
-        """Return whether a name is the id of this incident, or was before bundles came late and moved its onset."""
-        return name in _past_ids(self.kind, self.subject, self.onset)
+        """Return whether a name is the id of this incident, or was before bundles came late.
+
+        They may have moved its onset, and added or removed a commit between its nights, so that its subject was a model
+        or a commit.
+        """
+        subjects = [self.subject]
+        if self.kind == "model":
+            subjects += [*self.warehouse_models, *(f"{OF_COMMIT}{each['id']}" for each in self.commits or ())]
+        return any(name in _past_ids(self.kind, subject, self.onset) for subject in subjects)
 
 
 def _past_ids(kind: str, subject: str, onset: date) -> set[str]:
@@ -134,7 +173,10 @@ def _past_ids(kind: str, subject: str, onset: date) -> set[str]:
 def read_incidents(reader: Reader) -> list[IncidentRow]:
     """Return all incidents, open ones first."""
     rows = reader.rows(IncidentRow)
-    return [replace(row, models=[reader.names.get(model, model) for model in row.models]) for row in rows]
+    return [
+        replace(row, models=[reader.names.get(model, model) for model in row.models], warehouse_models=row.models)
+        for row in rows
+    ]
 
 
 def night_data(

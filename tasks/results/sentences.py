@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+from tasks.judge.commits import Commit
+
 Difference = Mapping[str, str | None]
 """{fact, before, after} of `changed`, or {fact, value} of `differs`; None where a value is unknown."""
 
+_MAX_COMMITS = 3
 _HASHED = (".pte file", "runner")  # hashes are not shown: they tell a reader only that the files differ
 _UNITS = {"temperature": " C"}
 _LIKELY_REASONS = {
@@ -49,6 +52,25 @@ def describe_changes(changes: Sequence[Difference] | None) -> str | None:
             parts.append(text)
         previous = fact
     return ", ".join(parts)
+
+
+def git_log(good: str, bad: str) -> str:
+    """Return the command that lists the commits between two nights, given the commit of each."""
+    return f"git log {good}..{bad}"
+
+
+def describe_commits(commits: Sequence[Commit] | None, command: str, *, is_complete: bool) -> str | None:
+    """Return commits as text, such as `commit 3f0c1a2 by Ada: Quantize the head (git log 77aa210..3f0c1a2)`.
+
+    `command` lists them all. None without commits.
+    """
+    if not commits:
+        return None
+    named = [f"{each['id']} by {each['author']}: {each['subject']}" for each in commits[:_MAX_COMMITS]]
+    left = len(commits) - len(named)
+    more = f", and {left} more" if left else ""
+    more += "" if is_complete else ", and older ones"
+    return f"{'commit' if len(commits) == 1 else 'commits'} {', '.join(named)}{more} (`{command}`)"
 
 
 def describe_differences(differences: Sequence[Difference] | None) -> str | None:

@@ -32,6 +32,7 @@ def session_row(record: SessionRecord, runs: Runs | None) -> Row:
         "arm": record.arm.side if record.arm else None,
         # The source explains a change, but the .pte file and the runner decide which sessions form a cell.
         **{f"source_{name}": getattr(record.sweep.source, name, None) for name in Source.model_fields},
+        "source_commits": _commits(record.sweep.source),
         "started_at": _utc(datetime.fromisoformat(record.started_at)),
         "ended_at": _utc(datetime.fromisoformat(record.ended_at)),
         "command": _json(record.command),
@@ -42,6 +43,10 @@ def session_row(record: SessionRecord, runs: Runs | None) -> Row:
         "etdump_sha256": record.files["model.etdump"].sha256 if runs else None,
         "delegate_note": delegate_note(runs),
     }
+
+
+def _commits(source: Source | None) -> str | None:
+    return _json([commit.model_dump() for commit in source.commits]) if source and source.commits else None
 
 
 def delegate_note(runs: Runs | None) -> str | None:

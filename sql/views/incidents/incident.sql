@@ -28,11 +28,24 @@ whole AS (
         list_sort(list(DISTINCT device)) AS devices,
         list_sort(list(DISTINCT precision)) AS precisions,
         list_sort(list(DISTINCT metric)) AS metrics,
-        count(DISTINCT (series_id, device)) AS series,
-        count(DISTINCT (series_id, device)) FILTER (closed_on IS NULL) AS open_series,
+        count(distinct(series_id, device)) AS series,
+        count(distinct(series_id, device)) FILTER (closed_on IS NULL) AS open_series,
         -- The part with the largest change speaks for all: times first.
-        first(part ORDER BY metric != 'latency', closed_on IS NOT NULL, abs(ln(ratio)) DESC NULLS LAST, device, series_id)
-            AS worst
+        first(
+            part ORDER BY metric != 'latency', closed_on IS NOT NULL, abs(ln(ratio)) DESC NULLS LAST, device, series_id
+        )
+            AS worst,
+        -- The part whose onset is the nearest to its last good night states what changed.
+        first(
+            part
+            ORDER BY
+                last_good DESC NULLS LAST,
+                onset,
+                metric != 'latency',
+                abs(ln(ratio)) DESC NULLS LAST,
+                device,
+                series_id
+        ) AS nearest
     FROM part
     GROUP BY incident_id
 )
@@ -42,7 +55,7 @@ SELECT
     -- model (another program, runner or setting made it worse), device (neither changed), accuracy (outputs beyond their
     -- limit) or failure (no session has a result).
     kind,
-    -- A model, a device, or `runner` and the first digits of its hash.
+    -- A model, a device, `runner` and the first digits of its hash, or `commit` and its id.
     subject,
     -- confirmed or suspected while it is open; accepted, fixed or withdrawn after that. It is open while a part of it is.
     state,
@@ -92,8 +105,23 @@ SELECT
     worst.series_id AS series_id,
     -- The night of these figures.
     worst.night AS night,
-    -- What differs between the last good night and the onset, as a list of {fact, before, after}, see `verdict`.
-    _changes(before.facts, now.facts) AS changed
+    -- What differs between the last good night and the onset, as a list of {fact, before, after}, see `verdict`; without
+    -- the commit if commits states it.
+    list_filter(
+        _changes(before.facts, now.facts),
+        LAMBDA each: each.fact != 'commit'
+        OR nearest.commits IS NULL
+        OR ends_with(each.after, ' with uncommitted changes')
+    ) AS changed,
+    -- Commit of the sweep file in the last good night, its first digits; NULL if unknown.
+    nearest.good_commit AS good_commit,
+    -- That of the onset.
+    nearest.bad_commit AS bad_commit,
+    -- Commits of the onset that the last good night did not have, the newest first, as a list of {id, author, subject};
+    -- at most 20. NULL if a night recorded none.
+    nearest.commits AS commits,
+    -- Whether these are all; NULL if commits is.
+    nearest.has_all_commits AS has_all_commits
 FROM whole
-LEFT JOIN _cell_facts AS now ON now.cell = worst.cell
-LEFT JOIN _cell_facts AS before ON before.cell = worst.good_cell;
+LEFT JOIN _cell_facts AS now ON now.cell = nearest.cell
+LEFT JOIN _cell_facts AS before ON before.cell = nearest.good_cell;

@@ -34,7 +34,16 @@ SELECT
     subject,
     series_id,
     incident_series.cell,
-    good_cell
+    good_cell,
+    -- Commit of the sweep file in the last good night, its first digits; NULL if unknown.
+    good_commit,
+    -- That of the onset.
+    bad_commit,
+    -- Commits of the onset that the last good night did not have, the newest first, as a list of {id, author, subject};
+    -- at most 20. NULL if a night recorded none.
+    from_json(commits, '[{"id": "VARCHAR", "author": "VARCHAR", "subject": "VARCHAR"}]') AS commits,
+    -- Whether these are all; NULL if commits is.
+    has_all_commits
 FROM incident_series
 JOIN series_verdict USING (series_id, device, metric, night)
 JOIN series USING (series_id);

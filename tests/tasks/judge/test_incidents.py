@@ -1,5 +1,6 @@
 """Incidents: what opens and closes one, what belongs together, and which night it began."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.bundle.robust_statistics import interquartile_mean
+from tasks.judge.commits import Commit, commits_between
 from tasks.judge.decisions import Decision, Decisions, Selector
 from tasks.judge.incidents import Incident, Part, find_incidents, find_parts
 from tasks.judge.night import Night, NightVerdict
@@ -52,6 +54,8 @@ def rows_of(nights: Sequence[Night], verdicts: Sequence[NightVerdict] = (), **na
             "runner": "r1",
             "runner_before": "r1",
             "failures": [],
+            "commits": None,
+            "is_dirty": False,
         }
         rows.append(row | names)
     return rows
@@ -207,6 +211,55 @@ def test_a_new_runner_is_one_incident_of_all_models_that_it_slows() -> None:
     # where the program changed, too, each model has its own
     both = [parts_of(nights, model=model, series_id=model, runner="r2") for model in ("a", "b")]
     assert [each.subject for each in incidents_of(*both)] == ["a", "b"]
+
+
+def commits_of(nights: Sequence[Night], **names: Any) -> list[Part]:
+    """Parts of nights, with a commit each day."""
+    rows = rows_of(nights, **names)
+    for row in rows:
+        ids = [f"{each:07x}" for each in range((row["night"] - BEGIN).days + 1, 0, -1)]
+        row["commits"] = json.dumps([{"id": each, "author": f"Author {each}", "subject": "Change"} for each in ids])
+    return find_parts(rows, Decisions())
+
+
+ONE = f"commit {len(WEEKS) + 1:07x}"
+
+
+def test_one_commit_that_slows_two_models_is_one_incident() -> None:
+    voice, eyes = (commits_of(levels(11, 11), model=model, series_id=model) for model in ("voice", "eyes"))
+    (incident,) = incidents_of(voice, eyes)
+    assert (incident.subject, {part.first["model"] for part in incident.parts}) == (ONE, {"voice", "eyes"})
+    # also if a device did not measure the last good night, so that several commits lie between its nights
+    without = [each for each in levels(11, 11) if each.night != day(-1).isoformat()]
+    rows = commits_of(without, model="voice", series_id="t", device="mac")
+    assert [each.subject for each in incidents_of(voice, rows, eyes)] == [ONE]
+
+
+@pytest.mark.parametrize("change", ["is_dirty", "commits"])
+def test_without_certainty_about_the_only_commit_each_model_has_its_incident(change: str) -> None:
+    unsure: dict[str, Any] = {"is_dirty": True} if change == "is_dirty" else {}
+    parts = [commits_of(levels(11, 11), model=model, series_id=model, **unsure) for model in ("a", "b")]
+    if change == "commits":
+        for part in (each for same in parts for each in same):
+            assert part.commits is not None
+            part.commits = replace(part.commits, is_complete=False)
+    assert [each.subject for each in incidents_of(*parts)] == ["a", "b"]
+
+
+def test_the_commits_of_an_incident_are_those_that_the_last_good_night_did_not_have() -> None:
+    def commits(*ids: str) -> list[Commit]:
+        return [Commit(id=each, author="Ada", subject="Change") for each in ids]
+
+    # given a branch with older commits that was merged
+    merged = commits_between(commits("c", "b", "a"), commits("m", "c", "x", "b"))
+    assert merged is not None
+    assert ([each["id"] for each in merged.commits], merged.is_complete) == (["m", "x"], True)
+    assert merged.candidates == frozenset({"m", "x"})
+    # and a good night that is farther back than the recorded ones
+    far = commits_between(commits("a"), commits("d", "c"))
+    assert far is not None
+    assert (len(far.commits), far.is_complete, far.candidates) == (2, False, None)
+    assert commits_between([], commits("a")) is None
 
 
 def test_series_whose_last_good_nights_differ_share_an_incident_if_one_night_can_have_caused_it() -> None:

@@ -9,6 +9,7 @@ from tasks.rows.rows import Rows, bundle_rows, loose_rows, read_session_id
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.warehouse import BundleMaker, profile_of
 
+COMMIT = {"author": "Ada", "id": "f" * 7, "subject": "Quantize"}
 GEMM = "xnn_f32_gemm_minmax_ukernel_6x8__neonfma"
 
 
@@ -23,12 +24,18 @@ def test_what_changes_a_session_is_in_its_row(maker: BundleMaker) -> None:
             started_at="2026-11-20T03:00:00+02:00",
             ended_at="2026-11-20T03:00:09+02:00",
             arm={"purpose": "noise", "comparison": "c" * 16, "side": "a"},
-            sweep__source={"commit": "f" * 40, "is_dirty": True, "author": "Ada", "branch": "main"},
+            sweep__source={
+                "commit": "f" * 40,
+                "is_dirty": True,
+                "author": "Ada",
+                "branch": "main",
+                "commits": [COMMIT],
+            },
         )
     )
     expected = {**stats, "repetition": 3, "executions": 3, "warmup_executions": 1, "arm": "a", "comparison": "c" * 16}
     expected |= {"purpose": "noise", "source_commit": "f" * 40, "source_is_dirty": True}
-    expected |= {"source_author": "Ada", "source_branch": "main"}
+    expected |= {"source_author": "Ada", "source_branch": "main", "source_commits": json.dumps([COMMIT])}
     assert rows.session.items() >= expected.items()
     assert [str(rows.session[name]) for name in ("started_at", "ended_at")] == [
         "2026-11-20 01:00:00",

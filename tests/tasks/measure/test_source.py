@@ -32,7 +32,8 @@ def test_the_commit_of_the_repository_is_recorded_and_untracked_results_are_no_c
     (sweep_file.parent / "results.duckdb").touch()
     git(sweep_file.parent, "remote", "add", "origin", "https://user:secret-token@example.org/bench.git")
     head, branch = git(sweep_file.parent, "rev-parse", "HEAD"), git(sweep_file.parent, "branch", "--show-current")
-    expected = {"commit": head, "is_dirty": False, "author": "Test", "branch": branch}
+    commits = [{"id": head[:7], "author": "Test", "subject": "Stand in"}]
+    expected = {"commit": head, "is_dirty": False, "author": "Test", "branch": branch, "commits": commits}
     assert known_source_of(sweep_file).model_dump() == expected
     # and a checkout of a commit alone has no branch
     git(sweep_file.parent, "checkout", "--quiet", "--detach")
@@ -40,12 +41,24 @@ def test_the_commit_of_the_repository_is_recorded_and_untracked_results_are_no_c
 
 
 def test_an_author_can_neither_act_on_a_terminal_nor_fill_a_page(sweep_file: Path) -> None:
-    # given a commit whose author's name turns the text after it around and is long
+    # given a commit whose author's name and subject turn the text after them around and are long
     name = "\u202e" + 300 * "x"
-    git(sweep_file.parent, "-c", f"user.name={name}", "-c", "user.email=a@b", "commit", "--allow-empty", "-qm", "By x")
-    author = known_source_of(sweep_file).author or ""
-    assert author.startswith("\ufffdxxx")
-    assert len(author) <= 203
+    git(sweep_file.parent, "-c", f"user.name={name}", "-c", "user.email=a@b", "commit", "--allow-empty", "-qm", name)
+    source = known_source_of(sweep_file)
+    assert source.commits is not None
+    for text, max_chars in ((source.author, 203), (source.commits[0].author, 203), (source.commits[0].subject, 72)):
+        assert (text or "").startswith("\ufffdxxx")
+        assert len(text or "") == max_chars
+
+
+def test_the_newest_twenty_commits_are_recorded_that_of_the_sweep_first(sweep_file: Path) -> None:
+    for number in range(20):
+        identity = ("-c", f"user.name=Author {number}", "-c", "user.email=a@b")
+        git(sweep_file.parent, *identity, "commit", "--allow-empty", "-qm", f"Change {number}\n\nWhy")
+    source = known_source_of(sweep_file)
+    commits = [(each.author, each.subject) for each in source.commits or []]
+    assert commits == [(f"Author {number}", f"Change {number}") for number in range(19, -1, -1)]
+    assert source.commit.startswith((source.commits or [])[0].id)
 
 
 def test_a_changed_file_anywhere_in_the_repository_is_an_uncommitted_change(sweep_file: Path) -> None:
