@@ -55,7 +55,8 @@ def test_this_machine_is_certified(farm: Farm) -> None:
 
 
 def test_a_device_that_does_not_answer_stops_all_other_checks(tmp_path: Path) -> None:
-    spec = DeviceSpec(name="here", transport="adb", serial="absent", adb_server_port=9)
+    root = str(tmp_path / "device")
+    spec = DeviceSpec(name="here", transport="ssh", address="127.0.0.1", port=9, user="nobody", root=root)
     first, *others = acceptance.certify(spec, tmp_path / "var", A_NIGHT)
     assert first.startswith("failed: reached, ")
     assert {line.partition(":")[0] for line in others} == {"not tried"}

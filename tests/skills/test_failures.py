@@ -28,7 +28,7 @@ PROVOKED = {
     "unknown model": "echo '{name: a, models: [toycnn]}' >b.yaml; etfarm sweep b.yaml --dry-run",
     "unknown platform": "etfarm devices runner build --platform linux-x86",
     "is not a model or a series id": "etfarm explain voice",
-    "insufficient data": "etfarm verdicts 2026-11-01",
+    "new": "etfarm verdicts 2026-11-01",
     "device slower": "etfarm compare 2026-11-05 2026-11-06",
     "were not measured interleaved": "etfarm compare 2026-11-05 2026-11-06",
     "(0 rows)": "etfarm sql sme2-coverage",

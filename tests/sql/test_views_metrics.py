@@ -64,7 +64,7 @@ def test_a_figure_that_got_worse_is_listed_beside_an_unchanged_latency(farm: Bun
         row = (metric, verdict, pytest.approx(before), *expected)
         assert rows_of(farm, metric, metric, columns)[-1] == row
         # and no other figure has changed, nor the latency
-        changed = f"model = '{metric}' AND verdict NOT IN ('no change', 'insufficient data')"
+        changed = f"model = '{metric}' AND verdict NOT IN ('no change', 'insufficient data', 'new')"
         assert farm.ask(f"SELECT metric FROM metric_verdict WHERE {changed}") == [(metric,)]
 
 

@@ -15,7 +15,7 @@ from tests.fixtures.pages import Pages
 from tests.fixtures.warehouse import BundleMaker
 
 REASON = f"2 of 2 sessions failed (export_failed): {WHY}"
-HEADLINE = "No series of 3 slower; failed: 2; new: 1."
+HEADLINE = "No series of 3 slower; failed: 2; cannot be judged, too little data: 1."
 
 
 @pytest.fixture(scope="module")
@@ -35,13 +35,18 @@ def test_every_format_of_the_verdicts_names_the_failure(command: Command, maker:
     ended = command("verdicts", "--warehouse", maker.warehouse, "--fail-on", "suspected", *outputs)
     texts = {form: file.read_text(encoding="utf-8") for form, file in files.items()}
     # then each has the count or the reason, and --fail-on does not take it for a success
-    line = f"failed: toy fp32 on host: {REASON}"
-    assert (ended.code, HEADLINE in ended.lines, ended.lines.count(line)) == (1, True, 1)
+    assert (ended.code, HEADLINE in ended.lines) == (1, True)
+    (incident,) = [line for line in ended.lines if line.startswith("toy failed since 2026-11-01 ")]
+    assert REASON in incident
     assert command("verdicts", "--warehouse", maker.warehouse).code == 0
-    rows = json.loads(texts["json"])
-    assert_documented("verdicts", rows)
-    answers = [(row["precision"], row["answer"], row["in_words"]) for row in rows]
-    assert answers[:2] == [("fp32", "failed", f"failed: {REASON}")] * 2
+    document = json.loads(texts["json"])
+    assert_documented("verdicts", document)
+    (incident_data,) = document["incidents"]
+    assert (incident_data["kind"], incident_data["state"], incident_data["series"]) == ("failure", "confirmed", 2)
+    answers = [
+        tuple(row[name] for name in ("precision", "verdict", "reason", "incident")) for row in document["verdicts"]
+    ]
+    assert answers[:2] == [("fp32", "failed", REASON, incident_data["incident"])] * 2
     assert (texts["xml"].count("<error "), WHY in texts["xml"], "2 failed" in texts["svg"]) == (2, True, True)
     first, *rest = texts["md"].splitlines()
     assert first == f"**{HEADLINE}**"
@@ -56,5 +61,5 @@ def test_the_home_page_and_the_feed_name_it_with_its_reason_once(maker: BundleMa
     assert home.answer == HEADLINE
     assert home.words["changed"].count(f"toy fp32 on host: {REASON}.") == 1
     assert nights.column("all", "Failed") == models.column("all", "Failed") == ["2"]
-    assert f"failed: toy fp32 on host: {REASON}" in feed
+    assert "toy failed since 2026-11-01" in feed
     assert WHY in model.words["explained"]

@@ -58,7 +58,7 @@ def test_the_end_of_a_sweep_is_one_document(sweeps: DataFolder) -> None:
     cells = {row["model"]: tuple(row[name] for name in ("time_ms", "low_ms", "high_ms")) for row in document["cells"]}
     assert cells["c-six"] == pytest.approx((12.5, 10, 15))
     assert (cells["a-one"], cells["toy"]) == ((10, None, None), (None, None, None))
-    assert {each["verdict"] for each in document["verdicts"]} == {"new"}
+    assert {each["verdict"] for each in document["verdicts"]} == {"new", "insufficient data"}
 
 
 def test_each_time_is_printed_with_its_sessions_and_their_interval_or_range(sweeps: DataFolder) -> None:

@@ -59,7 +59,7 @@ def test_health_names_what_cannot_be_reached_and_records_it(server: str, tmp_pat
     with open_device(load_inventory(inventory).devices[0]) as device, acquire(device, "a sweep"):
         state = health(str(inventory), str(data_dir), return_state=True)
     # then the message names the one that is missed, which has a strike; one has lost that of its cable
-    assert (state.name, str(state.message).startswith("2 reachable, 1 unreachable; gone: ")) == ("Failed", True)
+    assert (state.name, str(state.message).startswith("2 reachable, 2 unreachable; gone: ")) == ("Failed", True)
     assert "old" not in str(state.message)
     states = {name: registry.health(name).state for name in ("gone", "here", "failing")}
     assert states == {"gone": "suspect", "here": "good", "failing": "suspect"}
@@ -71,7 +71,7 @@ def test_health_names_what_cannot_be_reached_and_records_it(server: str, tmp_pat
     table = {row["device"]: row for row in json.loads(newest["data"])}
     assert table["here"]["state"].startswith("leased by a sweep")
     assert (table["gone"]["state"], table["gone"]["health"]) == ("unreachable", "suspect")
-    assert "refused" in table["gone"]["reason"]
+    assert "cannot reach" in table["gone"]["reason"]
 
 
 @pytest.mark.thorough
@@ -132,7 +132,7 @@ def test_a_sweep_on_demand_with_overrides_is_apart_from_that_of_its_file(
         return on_demand(*files, overrides, data_dir=str(farm.data_dir), return_state=True)
 
     # when it is run again on demand, with one session and on one device
-    farm.write_inventory(GONE)
+    farm.write_inventory({}, GONE)
     state = ordered(Overrides(sessions=1, devices=["here"]))
     # then it measures that alone, under another name, and the night's series are as before
     assert state.is_completed(), state.message

@@ -63,6 +63,7 @@ def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(farm: Data
         gates=[{"limit": "max_die_c", "bound": 50.0, "value": 49.0}],
         files=profile_of(xnn_f32_gemm=10),
     )
+    farm.session(status="failed", reason_code="device_lost", reason="phone: cable", model__name="third", **other)
     etfarm("warehouse", "load")
     with writing(farm.warehouse) as connection:
         for statement in FILL:
@@ -72,7 +73,7 @@ def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(farm: Data
     code, printed = etfarm("decisions", "forget", "other-2026-11-21", "--reason", "wrong governor")
     # then every table is as it was, the bundle too, and the line tells it
     assert code == 0
-    assert "3 forgotten; 3 removed from the warehouse; the bundles are unchanged" in printed
+    assert "4 forgotten; 4 removed from the warehouse; the bundles are unchanged" in printed
     assert counts(farm.warehouse) == before
     assert farm.ask("SELECT * FROM operator_time ORDER BY ALL") == figures
     assert read_record(folder).status == "succeeded"

@@ -158,7 +158,7 @@ def test_the_page_of_sme2_says_where_it_is_and_was_used(variant: str, has_sme2: 
     assert plain_text(page.answer).startswith(answer)
 
 
-def test_the_feed_is_atom_with_an_entry_for_each_night_and_regression(pages: Pages) -> None:
+def test_the_feed_is_atom_with_an_entry_for_each_night_and_incident(pages: Pages) -> None:
     feed = ElementTree.fromstring(pages.html("feed.atom"))
     names = {"atom": "http://www.w3.org/2005/Atom"}
     entries = [
@@ -167,4 +167,4 @@ def test_the_feed_is_atom_with_an_entry_for_each_night_and_regression(pages: Pag
     ]
     assert len({entry_id for entry_id, _ in entries}) == len(entries)
     assert next(title for entry_id, title in entries if entry_id.endswith(NEWEST)) == pages.read("index.html").answer
-    assert sum(title.startswith("regression: ") for _, title in entries) >= 2
+    assert sum(" slower since " in title and ", incident " in title for _, title in entries) >= 2
