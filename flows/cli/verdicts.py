@@ -1,10 +1,13 @@
 """`etfarm verdicts`: what a night changed, as a table, for a pull request, or for other programs."""
 
+import json
 from dataclasses import replace
+from datetime import date
 from typing import Annotated, Literal
 
 import typer
 
+from devices.errors import InputError
 from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, OutputsOption, WarehouseOption
 from flows.terminal import show, show_pieces
 from tasks.store.workspace import Workspace
@@ -26,6 +29,9 @@ def verdicts(
     fail_on: Annotated[
         Literal["regression", "suspected", "device", "never"], typer.Option(help="Exit with 1 on this verdict.")
     ] = "never",
+    week: Annotated[
+        bool, typer.Option("--week", help="What happened to incidents in the 7 days up to the night, with decisions.")
+    ] = False,
     output: OutputsOption = None,
     format: _FormatOption = "table",
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
@@ -45,6 +51,11 @@ def verdicts(
     from tasks.results.verdicts import failed_lines, failing_verdicts, night_comparison, read_night
 
     workspace = Workspace(data_dir, warehouse)
+    if week:
+        if output or fail_on != "never":
+            raise InputError("--week prints a report; leave --output and --fail-on out")
+        _show_week(workspace, night, format)
+        return
     destination = ComparisonOutput(format, output or (), workspace)
     destination.check()
     with readable_warehouse(workspace) as file, open_reader(file) as reader:
@@ -66,3 +77,22 @@ def verdicts(
         counts = f"{len(failing)} with this verdict, {len(unmeasured)} failed, of {len(rows)}"
         show(f"etfarm: --fail-on {fail_on}: {counts}", err=True)
         raise typer.Exit(1)
+
+
+def _show_week(workspace: Workspace, night: str | None, form: str) -> None:
+    """Print the triage report of the week up to a night, or up to today; raises InputError for other formats."""
+    from flows.warehouse.readable import readable_warehouse
+    from tasks.pages.markdown import inline
+    from tasks.results.reader import open_reader
+    from tasks.results.verdicts import read_night
+    from tasks.results.week import read_week
+
+    if form not in ("table", "markdown", "json"):
+        raise InputError("--week has the formats table, markdown and json")
+    with readable_warehouse(workspace) as file, open_reader(file) as reader:
+        newest = date.fromisoformat(read_night(reader, night)[0])
+        report = read_week(reader, newest, newest if night else date.today())
+    if form == "json":
+        show_pieces([json.dumps(report.data(), indent=1), "\n"])
+    else:
+        show(*(map(inline, report.lines) if form == "markdown" else report.lines))

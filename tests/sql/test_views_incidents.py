@@ -1,13 +1,14 @@
 """Incidents in the warehouse: made at the load, with what changed at their onset."""
 
 import re
+from datetime import date
 from typing import Any
 
 from tasks.results.incidents import find_incident, read_incidents
 from tasks.results.reader import open_reader
 from tasks.results.table import Cell
 from tasks.results.text import plain_text
-from tests.fixtures.nights import night_of, week_of
+from tests.fixtures.nights import fields_of, night_of, week_of
 from tests.fixtures.warehouse import BundleMaker
 
 
@@ -52,3 +53,29 @@ def test_an_id_finds_its_incident_after_a_late_bundle_changed_what_it_is_about(m
         rows = read_incidents(reader)
     assert [row.subject for row in (before, *rows)] == ["toy", "commit bbbbbbb"]
     assert find_incident(rows, before.incident_id) == rows[0]
+
+
+def test_the_farm_is_measured_each_week_where_nothing_changed(maker: BundleMaker) -> None:
+    # given a model without a change for two weeks, one night of which is slow; another whose new file is slower for one
+    # night and then not; and one with as slow a file to the end
+    names = {"quiet": {12: 1.2}, "back": {11: 1.2}, "slower": dict.fromkeys(range(11, 15), 1.2)}
+    for model, factors in names.items():
+        for day in range(2, 15):
+            changed = {"model__pte_sha256": "p2"} if model != "quiet" and day >= 11 else {}
+            night_of(maker, day, factors.get(day, 1.0), model__name=model, **changed)
+    # and a device that compares one content with itself, and loses two nights to its conditions
+    for day, factor in ((9, 1.0), (10, 1.0), (11, 1.1)):
+        for number in range(16):
+            arm = {"purpose": "noise", "comparison": f"{day:016x}", "side": "ab"[number % 2]}
+            time_ns = round(1_000_000 * (1 + 0.001 * (number // 2 % 4)) * (factor if number % 2 else 1))
+            maker.session([time_ns] * 3, repetition=number // 2, arm=arm, **fields_of(day))
+    hot = {"status": "invalid", "reason_code": "thermal", "reason": "hot", "device__name": "warm"}
+    for day in (3, 4, 10):
+        maker.session([1_000_000] * 3, **hot, **fields_of(day))
+    maker.load()
+    assert maker.ask("FROM farm_honesty ORDER BY week") == [
+        # the first night of each model is compared with none
+        (date(2026, 11, 2), 7, 3 * 6, 0, 0.0, 1.0, 0, None, 0, 0, ["warm"]),
+        # all of `quiet`, 9 and 10 of the others, and the last two of `back`, whose baseline has the new file
+        (date(2026, 11, 9), 6, 12, 1, 100 / 12, 11 / 12, 3, 2 / 3, 1, 1, []),
+    ]

@@ -25,6 +25,7 @@ from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import DecisionRow, NightRow, SeriesRow, UnjudgedModelRow
 from tasks.results.table import grouped
 from tasks.results.verdicts import VerdictRow, read_verdicts
+from tasks.results.week import HonestyRow
 
 
 class Site:
@@ -102,7 +103,7 @@ class Site:
             case "index.html":
                 return home.page(self.reader, self._morning_page, self._nightly)
             case "incidents.html":
-                return incidents.page(read_incidents(self.reader))
+                return incidents.page(read_incidents(self.reader), self.reader.rows(HonestyRow))
             case "nights.html":
                 return night.list_page(self.nights, self.sweeps.values())
             case "models.html":

@@ -1,0 +1,60 @@
+"""The triage report of a week: each event of an incident once, with the decisions on it, in every format."""
+
+import json
+from datetime import date
+
+import pytest
+
+from tests.fixtures.command import DataFolder, Etfarm
+from tests.fixtures.documented import assert_documented
+from tests.fixtures.nights import failed_night_of, night_of, week_of
+
+
+@pytest.fixture
+def ids(data: DataFolder, etfarm: Etfarm) -> dict[str, str]:
+    """The ids of the incidents of models: two that got slower on the 8th, one of which came back, one that failed."""
+    for model, factors in {"slow": [1.2] * 8, "back": [1.2, 1.2, *[1.0] * 6]}.items():
+        week_of(data, model__name=model)
+        for day, factor in enumerate(factors, 8):
+            night_of(data, day, factor, model__name=model, model__pte_sha256=f"p{factor}")
+    failed_night_of(data, 15, 2, model__name="lost")
+    assert etfarm("warehouse", "load")[0] == 0
+    return dict(data.ask("SELECT subject, incident_id FROM incident"))
+
+
+def test_a_week_has_each_event_of_its_incidents(data: DataFolder, etfarm: Etfarm, ids: dict[str, str]) -> None:
+    code, printed = etfarm("verdicts", "2026-11-14", "--week", "--format", "json")
+    document = json.loads(printed)
+    assert_documented("verdicts --week", document)
+    assert code == 0
+    # the week of the onset has both, and the failure of the next night is open although it is later
+    both = sorted([ids["slow"], ids["back"]])
+    events = {name: sorted(document[name]) for name in ("opened", "confirmed", "fixed", "open")}
+    assert events == {
+        "opened": both,
+        "confirmed": both,
+        "fixed": [ids["back"]],
+        "open": sorted([ids["slow"], ids["lost"]]),
+    }
+    # and one that ends a night later has no longer the onsets
+    later = json.loads(etfarm("verdicts", "2026-11-15", "--week", "--format", "json")[1])
+    assert (later["first"], later["opened"]) == ("2026-11-09", [ids["lost"]])
+
+
+def test_decisions_are_below_their_incident(data: DataFolder, etfarm: Etfarm, ids: dict[str, str]) -> None:
+    etfarm("decisions", "note", "ticket 12", "--incident", ids["back"])
+    etfarm("decisions", "accept", ids["slow"], "--reason", "more accurate")
+    document = json.loads(etfarm("verdicts", "--week", "--format", "json")[1])
+    assert (document["last"], document["accepted"]) == (str(date.today()), [ids["slow"]])
+    decisions = {name: [text.split(": ")[1] for text in texts] for name, texts in document["decisions"].items()}
+    assert [decisions[ids[name]][0].split(" (")[0] for name in ("slow", "back")] == ["more accurate", "ticket 12"]
+    assert decisions[ids["lost"]] == []
+    # then text and Markdown have the same lines, but for what Markdown escapes
+    text, markdown = (etfarm("verdicts", "--week", "--format", form)[1] for form in ("table", "markdown"))
+    assert markdown.replace("\\", "") == text
+    assert all(name in text for name in ids.values())
+
+
+@pytest.mark.parametrize("words", [["--format", "csv"], ["--output", "x.md"], ["--fail-on", "regression"]])
+def test_a_week_has_no_other_output(etfarm: Etfarm, words: list[str]) -> None:
+    assert etfarm("verdicts", "--week", *words)[0] == 2
