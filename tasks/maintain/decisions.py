@@ -66,8 +66,8 @@ def accept_incident(workspace: Workspace, name: str, reason: str) -> list[str]:
     incident = read_incident(workspace, name)
     fields = {"kind": "acceptance", "night": incident.onset, "reason": _validate_text("--reason", reason)}
     summary = f"accepted: {incident.title} since {incident.onset}"
-    found = [_find_series(workspace, selector) for selector in _selectors(incident)]
-    return _record_all(workspace, [(summary, fields | {"series": series}, nights) for series, nights in found])
+    matching = [_find_series(workspace, selector) for selector in _selectors(incident)]
+    return _record_all(workspace, [(summary, fields | {"series": series}, nights) for series, nights in matching])
 
 
 def exclude_incident(workspace: Workspace, name: str, reason: str) -> list[str]:
