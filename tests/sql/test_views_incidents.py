@@ -61,7 +61,7 @@ def test_the_farm_is_measured_each_week_where_nothing_changed(maker: BundleMaker
     names = {"quiet": {12: 1.2}, "back": {11: 1.2}, "slower": dict.fromkeys(range(11, 15), 1.2)}
     for model, factors in names.items():
         for day in range(2, 15):
-            changed = {"model__pte_sha256": "p2"} if model != "quiet" and day >= 11 else {}
+            changed: dict[str, Any] = {"model__pte_sha256": "p2"} if model != "quiet" and day >= 11 else {}
             night_of(maker, day, factors.get(day, 1.0), model__name=model, **changed)
     # and a device that compares one content with itself, and loses two nights to its conditions
     for day, factor in ((9, 1.0), (10, 1.0), (11, 1.1)):
@@ -69,7 +69,7 @@ def test_the_farm_is_measured_each_week_where_nothing_changed(maker: BundleMaker
             arm = {"purpose": "noise", "comparison": f"{day:016x}", "side": "ab"[number % 2]}
             time_ns = round(1_000_000 * (1 + 0.001 * (number // 2 % 4)) * (factor if number % 2 else 1))
             maker.session([time_ns] * 3, repetition=number // 2, arm=arm, **fields_of(day))
-    hot = {"status": "invalid", "reason_code": "thermal", "reason": "hot", "device__name": "warm"}
+    hot: dict[str, Any] = {"status": "invalid", "reason_code": "thermal", "reason": "hot", "device__name": "warm"}
     for day in (3, 4, 10):
         maker.session([1_000_000] * 3, **hot, **fields_of(day))
     maker.load()
