@@ -184,3 +184,9 @@ def test_a_former_key_is_read_and_written_under_its_name() -> None:
 def test_a_record_cannot_state_times_of_a_simulated_device() -> None:
     with pytest.raises(ValidationError, match="a simulated device must be stated as `emulated`"):
         DeviceRecord(name="simulated-001", transport="simulated", emulated=False)
+
+
+def test_a_key_that_is_there_twice_is_refused_with_both_values() -> None:
+    twice = record_text().replace(b'"attempt": 1', b'"attempt": 1, "attempt": 2')
+    with pytest.raises(BundleError, match="duplicate key `attempt`, with 1 and 2"):
+        parse_record(twice, "session.json")

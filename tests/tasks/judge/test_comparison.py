@@ -90,3 +90,19 @@ def test_the_interval_holds_the_truth_in_95_of_100_cases(outliers: float) -> Non
     found: list[SideComparison] = [compare(side(), side()) for _ in range(2000)]
     held = [_states(each.low) <= 1 <= _states(each.high) for each in found]
     assert 0.93 < np.mean(held) < 0.97
+
+
+def test_a_difference_inside_the_margin_is_the_same_also_if_it_is_certain() -> None:
+    assert compare(STEADY, scaled(STEADY, 1.005)).answer == "same"
+    assert compare(STEADY, scaled(STEADY, 1.005), margin=0.001).answer == "different"
+
+
+def test_one_hot_session_of_eight_changes_no_answer() -> None:
+    hot = [*STEADY[:-1], 14.0]
+    assert compare(STEADY, hot).answer == "same"
+    assert compare(hot, scaled(STEADY, 1.05)).answer == "different"
+
+
+def test_swapped_sides_give_the_inverse() -> None:
+    there, back = (compare(*sides) for sides in ((STEADY, scaled(STEADY, 1.1)), (scaled(STEADY, 1.1), STEADY)))
+    assert (there.low, there.high) == pytest.approx((1 / _states(back.high), 1 / _states(back.low)))

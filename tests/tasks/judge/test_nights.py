@@ -7,7 +7,7 @@ import pytest
 
 from tasks.judge.figures import METRICS, Metric
 from tasks.judge.night import Night, NightVerdict
-from tasks.judge.verdict_rules import judge_all
+from tasks.judge.verdict_rules import STEP_NIGHTS, judge_all
 from tests.benchmarks.verdicts import our_rule, our_rule_alone, score
 from tests.fixtures.series import WEEKS, compared, interval, judge, night, series, verdicts
 
@@ -190,3 +190,30 @@ def test_only_where_the_device_was_before_a_refuted_shift_shows_the_figures_of_t
 def test_equal_content_in_lasting_states_is_never_a_change() -> None:
     nights: list[Night] = [replace(night(at, level), content="same") for at, level in enumerate((*SLOW, *FAST) * 3)]
     assert {each.verdict for each in judge_all(nights)[20:]} == {"no change"}
+
+
+def test_one_hot_night_is_no_alarm_and_hides_no_later_step() -> None:
+    found = verdicts(series(*WEEKS, 11.5, *WEEKS[:7], 10.8, 10.8))[14:]
+    assert found == [SUSPECTED, *[QUIET] * 7, SUSPECTED, "regression"]
+
+
+@pytest.mark.parametrize(
+    ("factor", "expected"), [(None, (SUSPECTED, 17, 3)), (1.08, ("regression", 17, 3)), (1.0, ("regression", 14, 14))]
+)
+def test_a_second_step_on_the_first_is_suspected_confirmed_or_refuted_against_the_first(
+    factor: float | None, expected: tuple[str, int, int]
+) -> None:
+    # given a regression of 8 % and, three nights later, another of 8 %
+    nights = series(*WEEKS, 10.8, 10.85, 10.75, 11.66)
+    nights[14] = compared(nights[14], 1.08)
+    found = judge(nights if factor is None else [*nights[:-1], compared(nights[-1], factor)])
+    verdict, since, baseline_nights = expected
+    assert (found.verdict, found.since, found.baseline_nights) == (verdict, nights[since].night, baseline_nights)
+
+
+def test_a_noisy_series_stays_noisy_after_a_step() -> None:
+    # given a noisy series that doubled, and a week on the new level that was quiet by chance
+    nights = series(*NOISY_WEEKS, *(20.0,) * STEP_NIGHTS)
+    # then a night that moves by as much as the nights before the step did is not suspected
+    found = judge([*nights, night(21, 21.0)])
+    assert (found.verdict, found.baseline_nights) == (QUIET, STEP_NIGHTS)

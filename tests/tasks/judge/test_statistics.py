@@ -119,3 +119,23 @@ def test_two_equal_modes_are_found_where_they_are_apart(runs: int, apart: float,
 def test_any_latencies_have_finite_statistics_or_none(execute_ns: list[int], warmup_executions: int) -> None:
     found = session_statistics(np.array(execute_ns, np.int64), warmup_executions)
     assert all(value is None or np.isfinite(value) for value in astuple(found))
+
+
+def test_warm_up_that_fades_is_counted_until_it_is_lost_in_the_noise() -> None:
+    latency = steady(50)
+    latency[:10] *= 1 + 0.2 * np.exp(-np.arange(10) / 2)
+    assert 4 <= (session_statistics(latency, 0).settled_after_runs or 0) <= 7
+
+
+def test_outliers_to_either_side_are_counted() -> None:
+    latency = steady(100)
+    latency[[20, 50]] *= 1.2
+    latency[80] *= 0.8
+    assert session_statistics(latency, 0).outlier_runs == 3
+
+
+def test_modes_less_than_one_percent_apart_are_one() -> None:
+    # given runs that a coarse clock rounds to two values
+    apart = np.arange(60) % 2
+    assert not session_statistics(MS * (1 + 0.008 * apart), 0).is_bimodal
+    assert session_statistics(MS * (1 + 0.012 * apart), 0).is_bimodal

@@ -199,3 +199,22 @@ def test_no_alarm_has_an_interval_that_includes_no_change(figures: list[list[flo
         if found.verdict in ("regression", "improvement"):
             assert not is_same
             assert found.low is None or found.high is None or not found.low <= 1 <= found.high
+
+
+def test_a_night_of_three_sessions_has_a_ratio_and_no_interval() -> None:
+    found = judge([*series(*WEEKS), night(14, 10.1, sessions=3)])
+    assert (found.verdict, found.low, found.high) == (LITTLE, None, None)
+    assert found.ratio == pytest.approx(1.01)
+    assert found.reason == "+1.0 % against the median of 14 nights; too few sessions: 3 of at least 5"
+
+
+def test_a_night_whose_sessions_scatter_a_lot_is_not_suspected() -> None:
+    # given two nights with the same time, one with sessions that scatter by 10 %
+    scattered = Night(
+        "2026-10-15", tuple(10.7 * (1 + step) for step in (-0.15, -0.09, -0.06, -0.02, 0.02, 0.06, 0.09, 0.15))
+    )
+    assert judge([*series(*WEEKS), night(14, 10.7)]).verdict == SUSPECTED
+    found = judge([*series(*WEEKS), scattered])
+    assert found.verdict == QUIET
+    assert found.ratio == pytest.approx(1.07, abs=0.001)
+    assert interval(found)[0] < 0.98

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.bundle.record import BundleError, FileRecord
+from tasks.bundle.record import BundleError, FileRecord, SessionRecord
 from tasks.bundle.session_json import record_text
 from tasks.store.archives import archive_path, pack_bundles, packed_records, unpack_bundles, verify_archive
 from tasks.store.bundle_store import BundleStore, Forgotten
@@ -261,3 +261,22 @@ def test_a_changed_byte_anywhere_is_damage_or_changes_nothing(archive: Path, tmp
             assert not damage
     assert len(refused) > 0.8 * len(indices)
     assert all(refused)
+
+
+def test_a_folder_that_lost_its_session_json_keeps_its_id(tmp_path: Path) -> None:
+    store = Workspace(tmp_path).store
+    session_id = publish(store, tmp_path, 1)
+    folder = store.find(session_id)
+    assert folder
+    (folder / "session.json").unlink()
+    assert store.session_ids(NIGHT.sweep_id) == [session_id]
+
+
+def test_no_bundle_contains_the_credentials(bucket: str, s3_environment: dict[str, str], tmp_path: Path) -> None:
+    folder = (store := remote(bucket, tmp_path)).find(publish(store, tmp_path, 1))
+    assert folder
+    content = b"".join(path.read_bytes() for path in folder.iterdir())
+    assert SessionRecord.model_validate_json((folder / "session.json").read_bytes())
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        assert s3_environment[name].encode() not in content
+        assert s3_environment[name] not in repr(store.__dict__)
