@@ -20,7 +20,7 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture
-def farm(loaded: Path, data: DataFolder) -> DataFolder:
+def data_folder(loaded: Path, data: DataFolder) -> DataFolder:
     shutil.copytree(loaded, data.workspace.root, dirs_exist_ok=True)
     data.sessions = len(list(data.bundles.glob("*/*/session.json")))
     return data

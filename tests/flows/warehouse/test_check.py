@@ -21,30 +21,41 @@ def fill(data: DataFolder) -> None:
 
 
 def changed(statement: str) -> Callable[[DataFolder], object]:
-    def change(farm: DataFolder) -> None:
-        with writing(farm.warehouse) as connection:
+    def change(data_folder: DataFolder) -> None:
+        with writing(data_folder.warehouse) as connection:
             connection.execute(statement)
 
     return change
 
 
-def bundle(farm: DataFolder) -> Path:
-    return farm.bundles / SWEEP / SESSION
+def bundle(data_folder: DataFolder) -> Path:
+    return data_folder.bundles / SWEEP / SESSION
 
 
-def change_snapshot(farm: DataFolder) -> None:
-    [snapshot] = farm.workspace.snapshots.glob("*.duckdb")
+def change_snapshot(data_folder: DataFolder) -> None:
+    [snapshot] = data_folder.workspace.snapshots.glob("*.duckdb")
     snapshot.chmod(0o644)
     snapshot.write_bytes(snapshot.read_bytes() + b"x")
 
 
 DAMAGES: dict[str, tuple[Callable[[DataFolder], object], list[str]]] = {
-    "a bundle that was not loaded": (lambda farm: farm.session([100]), ["not in the warehouse; run `etfarm "]),
-    "a changed file": (lambda farm: (bundle(farm) / "model.etdump").write_bytes(b"x"), ["does not match its hash"]),
-    "a lost bundle": (lambda farm: bundle(farm).rename(farm.workspace.root / "x"), ["not what was loaded; restore it"]),
+    "a bundle that was not loaded": (
+        lambda data_folder: data_folder.session([100]),
+        ["not in the warehouse; run `etfarm "],
+    ),
+    "a changed file": (
+        lambda data_folder: (bundle(data_folder) / "model.etdump").write_bytes(b"x"),
+        ["does not match its hash"],
+    ),
+    "a lost bundle": (
+        lambda data_folder: bundle(data_folder).rename(data_folder.workspace.root / "x"),
+        ["not what was loaded; restore it"],
+    ),
     "a changed snapshot": (change_snapshot, ["the snapshot was changed"]),
     "a forgotten session that is still there": (
-        lambda farm: farm.store.forget(Forgotten(reason="x", forgotten_at="2026", sessions={SESSION: SWEEP})),
+        lambda data_folder: data_folder.store.forget(
+            Forgotten(reason="x", forgotten_at="2026", sessions={SESSION: SWEEP})
+        ),
         ["forgotten, but still in the warehouse"],
     ),
     "a changed run summary": (changed("UPDATE run_summary SET other_ns = 1 WHERE run_id = 1"), ["run_summary is not"]),
@@ -66,14 +77,14 @@ DAMAGES: dict[str, tuple[Callable[[DataFolder], object], list[str]]] = {
 }
 
 
-def test_a_farm_without_damage_has_no_finding(farm: DataFolder, etfarm: Etfarm) -> None:
+def test_a_farm_without_damage_has_no_finding(data_folder: DataFolder, etfarm: Etfarm) -> None:
     # given a farm that also has two operators of each kind, a failed session, a forgotten one and a thinned one
-    farm.session([(120, {CONVOLUTION: 60, LINEAR: 10, MEAN: 5, "native_call_add.out": 3})], repetition=3)
-    farm.session(status="failed", reason_code="crash")
-    farm.session([70], sweep__sweep_id="other-2026-11-20", sweep__name="other")
+    data_folder.session([(120, {CONVOLUTION: 60, LINEAR: 10, MEAN: 5, "native_call_add.out": 3})], repetition=3)
+    data_folder.session(status="failed", reason_code="crash")
+    data_folder.session([70], sweep__sweep_id="other-2026-11-20", sweep__name="other")
     etfarm("warehouse", "load")
     etfarm("decisions", "forget", "other-2026-11-20", "--reason", "x")
-    with writing(farm.warehouse) as connection:
+    with writing(data_folder.warehouse) as connection:
         connection.execute("INSERT INTO thinned_session VALUES (2, now()::TIMESTAMP)")
         connection.execute("DELETE FROM event WHERE run_id IN (SELECT run_id FROM run WHERE session_key = 2)")
     code, printed = etfarm("warehouse", "check")
@@ -84,9 +95,9 @@ def test_a_farm_without_damage_has_no_finding(farm: DataFolder, etfarm: Etfarm) 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_each_damage_is_found(farm: DataFolder, damage: str) -> None:
+def test_each_damage_is_found(data_folder: DataFolder, damage: str) -> None:
     cause, sentences = DAMAGES[damage]
-    cause(farm)
-    findings = check_warehouse(farm.workspace).findings
+    cause(data_folder)
+    findings = check_warehouse(data_folder.workspace).findings
     assert len(findings) == len(sentences), findings
     assert all(any(sentence in finding for finding in findings) for sentence in sentences), findings

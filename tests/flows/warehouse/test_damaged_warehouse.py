@@ -64,15 +64,15 @@ def fill(data: DataFolder) -> None:
     ids=["empty", "tables cut", "flipped", "garbage"],
 )
 def test_a_damaged_warehouse_is_kept_aside_and_built_again(
-    farm: DataFolder, etfarm: Etfarm, caplog: pytest.LogCaptureFixture, damage: Callable[[bytes], bytes]
+    data_folder: DataFolder, etfarm: Etfarm, caplog: pytest.LogCaptureFixture, damage: Callable[[bytes], bytes]
 ) -> None:
-    broken = damage(farm.warehouse.read_bytes())
-    farm.warehouse.write_bytes(broken)
-    code, printed = etfarm("warehouse", "load", farm.bundles / SWEEP)
+    broken = damage(data_folder.warehouse.read_bytes())
+    data_folder.warehouse.write_bytes(broken)
+    code, printed = etfarm("warehouse", "load", data_folder.bundles / SWEEP)
     # then everything is in the new warehouse and its snapshot, the damaged one is kept, and its name is told
     assert code == 0, printed
-    assert (sessions(farm.warehouse), len(farm.session_ids())) == (4, 4)
-    [aside] = farm.warehouse.parent.glob(KEPT)
+    assert (sessions(data_folder.warehouse), len(data_folder.session_ids())) == (4, 4)
+    [aside] = data_folder.warehouse.parent.glob(KEPT)
     assert aside.read_bytes() == broken
     assert f"it is kept as {aside.name}, and a new one" in caplog.text
 

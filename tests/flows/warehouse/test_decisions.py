@@ -33,7 +33,7 @@ def decision_id(printed: str) -> str:
     return match[0]
 
 
-def test_a_reset_is_recorded_shown_and_named_in_one_line(farm: DataFolder, etfarm: Etfarm) -> None:
+def test_a_reset_is_recorded_shown_and_named_in_one_line(data_folder: DataFolder, etfarm: Etfarm) -> None:
     # when the baseline of one model is reset without naming a night
     code, printed = etfarm("decisions", "reset-baseline", "--model", "toy", "--reason", "new quantization, accepted")
     # then it starts at the newest night, and the line states what it concerns and how to take it back
@@ -44,17 +44,19 @@ def test_a_reset_is_recorded_shown_and_named_in_one_line(farm: DataFolder, etfar
     columns = "decision_id, kind, night, model, COALESCE(precision, variant, device), reason, in_force, revoked_at"
     row = (number, "baseline_reset", date(2026, 11, 20), "toy", None, "new quantization, accepted", True, None)
     who_and_when = "decided_by LIKE '_%@_%', now() - decided_at::TIMESTAMPTZ < INTERVAL 1 HOUR"
-    assert farm.ask(f"SELECT {columns}, {who_and_when} FROM decision_overview") == [(*row, True, True)]
+    assert data_folder.ask(f"SELECT {columns}, {who_and_when} FROM decision_overview") == [(*row, True, True)]
     listed = etfarm("decisions")[1]
     assert re.search(rf"{number} +baseline reset +2026-11-20 +model toy +new quantization, accepted +in force", listed)
 
 
-def test_an_excluded_night_keeps_its_figures_and_is_recorded_and_revoked_once(farm: DataFolder, etfarm: Etfarm) -> None:
-    before = farm.ask("SELECT * FROM series_latency ORDER BY ALL")
+def test_an_excluded_night_keeps_its_figures_and_is_recorded_and_revoked_once(
+    data_folder: DataFolder, etfarm: Etfarm
+) -> None:
+    before = data_folder.ask("SELECT * FROM series_latency ORDER BY ALL")
     printed = etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot")[1]
     number = decision_id(printed)
     assert "(3 series)" in printed
-    assert farm.ask("SELECT * FROM series_latency ORDER BY ALL") == before
+    assert data_folder.ask("SELECT * FROM series_latency ORDER BY ALL") == before
     # when it is decided again, then nothing new is recorded, and an id like its own leads to it
     code, printed = etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot, really")
     assert (code, printed.startswith(f"{number}: already recorded by ")) == (0, True)
@@ -63,10 +65,12 @@ def test_an_excluded_night_keeps_its_figures_and_is_recorded_and_revoked_once(fa
     # when it is revoked, then nothing is removed, and list and view show both reasons
     revoked = etfarm("decisions", "revoke", number, "--reason", "was another night")
     assert revoked == (0, f"{number}: revoked; its record stays\n")
-    assert len(list((farm.bundles / "decisions").iterdir())) == 2
+    assert len(list((data_folder.bundles / "decisions").iterdir())) == 2
     assert re.search(rf"{number} .* hot +revoked: was another night", etfarm("decisions")[1])
     columns = "in_force, reason, revoked_reason, revoked_by = decided_by, revoked_at >= decided_at"
-    assert farm.ask(f"SELECT {columns} FROM decision_overview") == [(False, "hot", "was another night", True, True)]
+    assert data_folder.ask(f"SELECT {columns} FROM decision_overview") == [
+        (False, "hot", "was another night", True, True)
+    ]
     # and it is revoked once; the night can be excluded again
     assert f"{number}: already revoked on 20" in etfarm("decisions", "revoke", number, "--reason", "x")[1]
     assert decision_id(etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot after all")[1]) != number
@@ -89,7 +93,9 @@ def test_the_nights_of_an_incident_are_excluded_by_its_id(data: DataFolder, etfa
     assert etfarm("decisions", "exclude", "--incident", incident, "--reason", "x")[0] == 2
 
 
-def test_notes_on_a_series_are_recorded_each_once_shown_revoked_and_rebuilt(farm: DataFolder, etfarm: Etfarm) -> None:
+def test_notes_on_a_series_are_recorded_each_once_shown_revoked_and_rebuilt(
+    data_folder: DataFolder, etfarm: Etfarm
+) -> None:
     # when notes are written on a series and on a night, one of them twice
     series = ["--model", "toy", "--device", "phone", "--precision", "fp32"]
     printed = [etfarm(*NOTE, text, *series)[1] for text in ("  known, ticket 12 ", "n" * 500, "known, ticket 12")]
@@ -100,9 +106,11 @@ def test_notes_on_a_series_are_recorded_each_once_shown_revoked_and_rebuilt(farm
     assert ": note on 2026-11-20 for device phone (1 series); undo with: " in printed[3]
     # and a revoked one stays revoked in a warehouse that is created again
     assert etfarm("decisions", "revoke", number, "--reason", "fixed")[0] == 0
-    farm.warehouse.unlink()
+    data_folder.warehouse.unlink()
     assert etfarm("warehouse", "load")[0] == 0
-    assert farm.ask("SELECT kind, night, model, device, reason, in_force FROM decision_overview ORDER BY reason") == [
+    assert data_folder.ask(
+        "SELECT kind, night, model, device, reason, in_force FROM decision_overview ORDER BY reason"
+    ) == [
         ("note", date(2026, 11, 20), None, "phone", "fan replaced", True),
         ("note", None, "toy", "phone", "known, ticket 12", False),
         ("note", None, "toy", "phone", "n" * 500, True),
@@ -147,26 +155,26 @@ def test_without_a_warehouse_a_decision_is_recorded_as_it_was_typed(data: DataFo
 
 @pytest.mark.thorough
 def test_a_damaged_record_is_named_everywhere(
-    farm: DataFolder, etfarm: Etfarm, caplog: pytest.LogCaptureFixture
+    data_folder: DataFolder, etfarm: Etfarm, caplog: pytest.LogCaptureFixture
 ) -> None:
     # given two decisions, the file of the first of which is damaged
     first, second = decision_id(etfarm(*EXCLUDE)[1]), decision_id(etfarm(*RESET)[1])
-    (farm.bundles / "decisions" / f"{first}.json").write_text("{", encoding="utf-8")
-    farm.session([100])
+    (data_folder.bundles / "decisions" / f"{first}.json").write_text("{", encoding="utf-8")
+    data_folder.session([100])
     ended = [etfarm("decisions"), *(etfarm("warehouse", word) for word in ("load", "check", "rebuild"))]
     # then the load and the rebuild do their work, and the list has the other decision
     assert [code for code, _ in ended] == [1, 0, 1, 0]
     assert second in ended[0][1]
     assert all(f"{first}.json: not a decision" in text for text in (ended[0][1], ended[2][1], caplog.text))
-    assert [row[0] for row in farm.ask(OVERVIEW)] == [second]
+    assert [row[0] for row in data_folder.ask(OVERVIEW)] == [second]
 
 
 @pytest.mark.thorough
-def test_a_command_killed_after_recording_is_finished_by_the_next_load(farm: DataFolder, etfarm: Etfarm) -> None:
+def test_a_command_killed_after_recording_is_finished_by_the_next_load(data_folder: DataFolder, etfarm: Etfarm) -> None:
     # given a command that is killed between the record and the warehouse
-    with stopped_at("decision ", *EXCLUDE, "--data-dir", farm.workspace.root):
+    with stopped_at("decision ", *EXCLUDE, "--data-dir", data_folder.workspace.root):
         pass
-    assert query(farm.warehouse, OVERVIEW)[1] == []
+    assert query(data_folder.warehouse, OVERVIEW)[1] == []
     assert "recorded, but not in the warehouse; run `etfarm warehouse load`" in etfarm("warehouse", "check")[1]
     etfarm("warehouse", "load")
-    assert (len(farm.ask(OVERVIEW)), etfarm("warehouse", "check")[0]) == (1, 0)
+    assert (len(data_folder.ask(OVERVIEW)), etfarm("warehouse", "check")[0]) == (1, 0)

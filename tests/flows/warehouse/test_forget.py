@@ -44,15 +44,15 @@ def fill(data: DataFolder) -> None:
         data.session([(ns, {CONVOLUTION: ns // 2, MEAN: 5})] * 2, repetition=index)
 
 
-def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(farm: DataFolder, etfarm: Etfarm) -> None:
-    before, figures = counts(farm.warehouse), farm.ask("SELECT * FROM operator_time ORDER BY ALL")
+def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(data_folder: DataFolder, etfarm: Etfarm) -> None:
+    before, figures = counts(data_folder.warehouse), data_folder.ask("SELECT * FROM operator_time ORDER BY ALL")
     # when a sweep with another model, device and runner is loaded that fills every table, and forgotten
     arm = {"purpose": "same_night", "comparison": "c" * 16}
     sweep = {"sweep_id": "other-2026-11-21", "name": "other", "night": "2026-11-21"}
     other: dict[str, Any] = {"sweep": sweep, "device__name": "phone"}
     for side in "ab":
-        farm.session([200], arm={**arm, "side": side}, **other)
-    folder = farm.session(
+        data_folder.session([200], arm={**arm, "side": side}, **other)
+    folder = data_folder.session(
         [(200, {CONVOLUTION: 80})],
         **other,
         model__name="second",
@@ -63,66 +63,68 @@ def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(farm: Data
         gates=[{"limit": "max_die_c", "bound": 50.0, "value": 49.0}],
         files=profile_of(xnn_f32_gemm=10),
     )
-    farm.session(status="failed", reason_code="device_lost", reason="phone: cable", model__name="third", **other)
+    data_folder.session(status="failed", reason_code="device_lost", reason="phone: cable", model__name="third", **other)
     etfarm("warehouse", "load")
-    with writing(farm.warehouse) as connection:
+    with writing(data_folder.warehouse) as connection:
         for statement in FILL:
             connection.execute(statement)
-    grown = counts(farm.warehouse)
+    grown = counts(data_folder.warehouse)
     assert {table for table in before if grown[table] == before[table]} == KEPT_TABLES
     code, printed = etfarm("decisions", "forget", "other-2026-11-21", "--reason", "wrong governor")
     # then every table is as it was, the bundle too, and the line tells it
     assert code == 0
     assert "4 forgotten; 4 removed from the warehouse; the bundles are unchanged" in printed
-    assert counts(farm.warehouse) == before
-    assert farm.ask("SELECT * FROM operator_time ORDER BY ALL") == figures
+    assert counts(data_folder.warehouse) == before
+    assert data_folder.ask("SELECT * FROM operator_time ORDER BY ALL") == figures
     assert read_record(folder).status == "succeeded"
 
 
-def test_a_forgotten_sweep_has_no_figures_and_is_not_loaded_again(farm: DataFolder, etfarm: Etfarm) -> None:
-    other = farm.session([100], sweep__sweep_id="other-2026-11-20", sweep__name="other")
+def test_a_forgotten_sweep_has_no_figures_and_is_not_loaded_again(data_folder: DataFolder, etfarm: Etfarm) -> None:
+    other = data_folder.session([100], sweep__sweep_id="other-2026-11-20", sweep__name="other")
     figures = "SELECT time_ms, sessions FROM series_latency WHERE sweep_id = 'smoke-2026-11-20'"
-    assert farm.ask(figures) == [(0.0002, 3)]
+    assert data_folder.ask(figures) == [(0.0002, 3)]
     # when the slowest of three sessions is forgotten, then the time is that of the other two: of two, the faster
     etfarm("decisions", "forget", f"{3:016x}", "--reason", "wrong wheel")
-    assert farm.ask(figures) == [(0.0001, 2)]
-    assert farm.ask("SELECT time_ms FROM operator_time WHERE operator LIKE 'Conv%'") == [(0.00005,)]
+    assert data_folder.ask(figures) == [(0.0001, 2)]
+    assert data_folder.ask("SELECT time_ms FROM operator_time WHERE operator LIKE 'Conv%'") == [(0.00005,)]
     # when its sweep is, twice, then it is done once
     forget = ("decisions", "forget", "smoke-2026-11-20", "--reason")
     assert "2 forgotten, 1 were already forgotten; 2 removed" in etfarm(*forget, "wrong wheel")[1]
     assert "0 forgotten, 3 were already forgotten; 0 removed" in etfarm(*forget, "again")[1]
-    assert set(farm.store.forgotten().values()) == {"wrong wheel"}
+    assert set(data_folder.store.forgotten().values()) == {"wrong wheel"}
     # and when everything is loaded again, also by path, then only another sweep is loaded
     assert etfarm("warehouse", "load")[1].startswith("1 loaded")
-    code, printed = etfarm("warehouse", "load", farm.bundles / "smoke-2026-11-20", other)
+    code, printed = etfarm("warehouse", "load", data_folder.bundles / "smoke-2026-11-20", other)
     assert (code, printed) == (0, "0 loaded, 1 already in the warehouse, 0 refused, 3 forgotten (left out)\n")
-    assert farm.session_ids() == [other.name]
+    assert data_folder.session_ids() == [other.name]
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("moment", ["1 sessions are recorded", "1 sessions are removed"])
-def test_a_forget_that_is_killed_is_finished_by_the_next_load(farm: DataFolder, etfarm: Etfarm, moment: str) -> None:
+def test_a_forget_that_is_killed_is_finished_by_the_next_load(
+    data_folder: DataFolder, etfarm: Etfarm, moment: str
+) -> None:
     # given a forget of the fastest session that is killed at this moment
-    words = ("decisions", "forget", f"{1:016x}", "--reason", "x", "--data-dir", farm.workspace.root)
+    words = ("decisions", "forget", f"{1:016x}", "--reason", "x", "--data-dir", data_folder.workspace.root)
     with stopped_at(moment, *words):
         pass
     # then the warehouse still has all sessions, and a check names the command that removes it
-    assert query(farm.warehouse, "SELECT sessions FROM series_latency")[1] == [(3,)]
+    assert query(data_folder.warehouse, "SELECT sessions FROM series_latency")[1] == [(3,)]
     assert "forgotten, but still in the warehouse" in etfarm("warehouse", "check")[1]
     etfarm("warehouse", "load")
-    assert farm.ask("SELECT time_ms, sessions FROM series_latency") == [(0.0002, 2)]
+    assert data_folder.ask("SELECT time_ms, sessions FROM series_latency") == [(0.0002, 2)]
     assert etfarm("warehouse", "check")[0] == 0
 
 
 @pytest.mark.thorough
-def test_a_session_that_is_forgotten_while_it_is_loaded_is_not_in_the_warehouse(farm: DataFolder) -> None:
+def test_a_session_that_is_forgotten_while_it_is_loaded_is_not_in_the_warehouse(data_folder: DataFolder) -> None:
     # given a load that has committed a session, and has not ended
-    folder = farm.session([100])
-    with stopped_at("loaded 1", "warehouse", "load", "--data-dir", farm.workspace.root) as load:
+    folder = data_folder.session([100])
+    with stopped_at("loaded 1", "warehouse", "load", "--data-dir", data_folder.workspace.root) as load:
         # when the session is recorded as forgotten, and the load goes on
-        farm.store.forget(Forgotten(reason="x", forgotten_at="2026", sessions={folder.name: "smoke-2026-11-20"}))
+        data_folder.store.forget(Forgotten(reason="x", forgotten_at="2026", sessions={folder.name: "smoke-2026-11-20"}))
         go_on(load)
-    assert folder.name not in farm.session_ids()
+    assert folder.name not in data_folder.session_ids()
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,9 @@ def test_a_warehouse_is_rebuilt_as_it_was_whatever_the_order(data: DataFolder, e
     assert (after != before, sorted(after), len(data.session_ids())) == (True, sorted(before), 9)
 
 
-def test_a_view_that_differs_is_named(farm: DataFolder, etfarm: Etfarm) -> None:
+def test_a_view_that_differs_is_named(data_folder: DataFolder, etfarm: Etfarm) -> None:
     # given a warehouse in which a run was changed
-    with writing(farm.warehouse) as connection:
+    with writing(data_folder.warehouse) as connection:
         connection.execute("UPDATE run SET execute_ns = 1 WHERE run_id = 2")
     code, printed = etfarm("warehouse", "rebuild")
     # then the views that show it are named, and show the truth again
@@ -54,23 +54,23 @@ def test_a_view_that_differs_is_named(farm: DataFolder, etfarm: Etfarm) -> None:
     assert "all views are identical" in etfarm("warehouse", "rebuild")[1]
 
 
-def test_a_session_whose_bundle_is_gone_is_not_given_up(farm: DataFolder, etfarm: Etfarm) -> None:
+def test_a_session_whose_bundle_is_gone_is_not_given_up(data_folder: DataFolder, etfarm: Etfarm) -> None:
     # given a warehouse with a session whose bundle was removed
-    gone = farm.session([100], repetition=9)
+    gone = data_folder.session([100], repetition=9)
     etfarm("warehouse", "load")
-    gone.rename(farm.workspace.root / "elsewhere")
+    gone.rename(data_folder.workspace.root / "elsewhere")
     code, printed = etfarm("warehouse", "rebuild")
     # then it stays, until the bundle is back or the session is forgotten
     assert code == 2
     assert f"the warehouse was not replaced: 1 of its sessions cannot be loaded again ({gone.name})" in printed
-    assert len(farm.session_ids()) == 9
+    assert len(data_folder.session_ids()) == 9
     etfarm("decisions", "forget", gone.name, "--reason", "lost")
     assert "8 sessions, all views are identical" in etfarm("warehouse", "rebuild")[1]
 
 
-def test_a_warehouse_with_other_tables_is_kept_aside_and_built_again(farm: DataFolder, etfarm: Etfarm) -> None:
+def test_a_warehouse_with_other_tables_is_kept_aside_and_built_again(data_folder: DataFolder, etfarm: Etfarm) -> None:
     # given the warehouse of a version with other tables, which every command answers with the command that helps
-    with writing(farm.warehouse) as connection:
+    with writing(data_folder.warehouse) as connection:
         connection.execute("UPDATE schema_migration SET sha256 = 'another'")
     code, printed = etfarm("warehouse", "load")
     assert (code, printed.count("\n")) == (2, 1), printed
@@ -78,7 +78,7 @@ def test_a_warehouse_with_other_tables_is_kept_aside_and_built_again(farm: DataF
     # when it is rebuilt, then its sessions are there, and the file was kept
     code, printed = etfarm("warehouse", "rebuild")
     assert (code, "kept as warehouse-damaged-" in printed) == (0, True), printed
-    assert farm.ask("SELECT count(*) FROM session") == [(8,)]
+    assert data_folder.ask("SELECT count(*) FROM session") == [(8,)]
 
 
 def test_there_is_nothing_to_rebuild_from_without_bundles(data: DataFolder, etfarm: Etfarm) -> None:
@@ -89,18 +89,20 @@ def test_there_is_nothing_to_rebuild_from_without_bundles(data: DataFolder, etfa
 
 @pytest.mark.fault
 @pytest.mark.parametrize("moment", ["building", "loading what", "replacing", "replaced"])
-def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(farm: DataFolder, etfarm: Etfarm, moment: str) -> None:
+def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(
+    data_folder: DataFolder, etfarm: Etfarm, moment: str
+) -> None:
     # given a warehouse with a session more than the snapshot
-    rows = farm.ask("SELECT * FROM session_latency ORDER BY ALL")
-    with stopped_at(moment, *REBUILD, farm.workspace.root):
+    rows = data_folder.ask("SELECT * FROM session_latency ORDER BY ALL")
+    with stopped_at(moment, *REBUILD, data_folder.workspace.root):
         pass
     # then the warehouse is complete, can be checked and written to, and the next rebuild leaves nothing behind
-    assert query(farm.warehouse, "SELECT * FROM session_latency ORDER BY ALL")[1] == rows
+    assert query(data_folder.warehouse, "SELECT * FROM session_latency ORDER BY ALL")[1] == rows
     assert etfarm("warehouse", "check")[0] == 0
-    farm.session([100], repetition=9)
+    data_folder.session([100], repetition=9)
     assert etfarm("warehouse", "load") == (0, "1 loaded, 8 already in the warehouse, 0 refused\n")
     assert "9 sessions, all views are identical" in etfarm("warehouse", "rebuild")[1]
-    assert sorted(path.name for path in farm.warehouse.parent.iterdir()) == ["snapshots", "warehouse.duckdb"]
+    assert sorted(path.name for path in data_folder.warehouse.parent.iterdir()) == ["snapshots", "warehouse.duckdb"]
 
 
 def test_a_writer_opens_the_file_that_replaced_its_own(
