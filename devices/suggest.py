@@ -1,4 +1,4 @@
-"""The nearest known word to a misspelled one."""
+"""The nearest known word to a misspelled one, and the nights beside one that was not measured."""
 
 import difflib
 from collections.abc import Iterable
@@ -18,3 +18,13 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
     spelled = {each.lower(): each for each in words}
     near = difflib.get_close_matches(word.lower(), spelled, n=1)
     return spelled[near[0]] if near else None
+
+
+def nights_beside(night: str, nights: Iterable[str]) -> str:
+    """Return the end of an error message with the nights before and after one that is not among them.
+
+    All are written YYYY-MM-DD. Of a later night, or a word that is no date, it is the newest.
+    """
+    ordered = sorted(nights)
+    beside = [*[each for each in ordered if each < night][-1:], *[each for each in ordered if each > night][:1]]
+    return f"; nearest: {' and '.join(beside)}" if beside else ""

@@ -27,6 +27,7 @@ def bisect(
         typer.Argument(help="Model as pages show it, or id of a series (at least 6 digits)."),
     ],
     device: Annotated[str | None, typer.Option("--device", help="Device with the change.")] = None,
+    precision: Annotated[str | None, typer.Option("--precision", help="Precision of the series.")] = None,
     good: Annotated[
         str | None, typer.Option("--good", help="Night before the change; the last good one of the verdict if omitted.")
     ] = None,
@@ -53,7 +54,7 @@ def bisect(
     sweep = sweep_night("bisect", date.today(), workspace.store.sweep_ids(), again=False)
     all_series = [SeriesOnDevice(*row) for row in ask_warehouse("bisect_series", workspace)]
     models = short_names(each.model for each in all_series)
-    chosen = find_series(find_model(series, models) or series, device, all_series)
+    chosen = find_series(find_model(series, models) or series, {"device": device, "precision": precision}, all_series)
     spec = choose_device(inventory, chosen.device)
     selection = {"series_id": chosen.series_id, "device": chosen.device}
     nights = [MeasuredNight(*row) for row in ask_warehouse("bisect_nights", workspace, **selection)]

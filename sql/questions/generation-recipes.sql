@@ -46,6 +46,6 @@ WHERE _has_times(emulated)
     AND ($model IS NULL OR model = $model)
     AND ($device IS NULL OR device = $device)
     AND ($variant IS NULL OR variant = $variant)
-    AND ($sweep IS NULL OR sweep_id = $sweep)
+    AND _is_of_sweep($sweep, sweep_id, device, model, precision, threads)
 GROUP BY sweep_id, device, model, variant, threads, precision, pte_sha256, runner_sha256, serial, build, emulated
 ORDER BY sweep_id, device, model, variant, threads, pte_mb DESC;

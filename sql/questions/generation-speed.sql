@@ -60,7 +60,8 @@ WHERE _has_times(emulated)
     AND ($device IS NULL OR device = $device)
     AND ($precision IS NULL OR precision = $precision)
     AND ($variant IS NULL OR variant = $variant)
-    AND ($sweep IS NULL OR sweep_id = $sweep)
+    -- What others than the farm measured is in no sweep that is newer than another.
+    AND (_is_of_sweep($sweep, sweep_id, device, model, precision, threads) OR $sweep IS NULL AND source <> 'ETDump')
 ORDER BY
     model,
     device,

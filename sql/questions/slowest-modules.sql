@@ -21,6 +21,6 @@ WHERE kind = 'module'
     AND ($device IS NULL OR device = $device)
     AND ($precision IS NULL OR precision = $precision)
     AND ($variant IS NULL OR variant = $variant)
-    AND ($sweep IS NULL OR sweep_id = $sweep)
+    AND _is_of_sweep($sweep, sweep_id, device, model, precision, threads)
 ORDER BY own_ms DESC, sweep_id, device, model, module_path, cell
 LIMIT 100;

@@ -23,6 +23,6 @@ WHERE kind IN ('delegated', 'portable', 'other')
     AND ($device IS NULL OR device = $device)
     AND ($precision IS NULL OR precision = $precision)
     AND ($variant IS NULL OR variant = $variant)
-    AND ($sweep IS NULL OR sweep_id = $sweep)
+    AND _is_of_sweep($sweep, sweep_id, device, model, precision, threads)
 ORDER BY time_ms DESC, sweep_id, device, model, operator, cell
 LIMIT 100;

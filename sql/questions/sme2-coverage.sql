@@ -18,5 +18,5 @@ WHERE variant <> 'sme2_off'
     AND _is_model(model, $model)
     AND ($device IS NULL OR device = $device)
     AND ($precision IS NULL OR precision = $precision)
-    AND ($sweep IS NULL OR sweep_id = $sweep)
+    AND _is_of_sweep($sweep, sweep_id, device, model, precision, threads)
 ORDER BY model, precision, device, sweep_id, threads, variant, cell;

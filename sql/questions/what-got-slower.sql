@@ -1,16 +1,14 @@
--- What got slower since a date (--since; default: the newest night of each series), compared with the night before?
--- A series without a night before it is compared with its first night, see `compared_with`. `verdict` states whether
--- that is more than the series moves by without a change.
+-- What got slower: in its newest night against its baseline, or, with --since, against the last night before a date?
+-- Without a baseline, the night before is compared, and without a night before the date the first one, see
+-- `compared_with`. What is `no change` against its baseline is left out.
 WITH
--- One figure per night: of the cell of a device that was measured last.
-dated AS (
+judged AS (
     SELECT
         *,
-        night >= coalesce($since::DATE, max(night) OVER nights) AS is_after,
+        night >= $since::DATE AS is_after,
         NOT is_after OR night = min(night) OVER nights AS is_before
-    FROM series_latency
-    WHERE is_newest
-        AND _has_times(emulated)
+    FROM verdict
+    WHERE time_ms IS NOT NULL
         AND _is_model(model, $model)
         AND ($device IS NULL OR device = $device)
         AND ($precision IS NULL OR precision = $precision)
@@ -18,23 +16,30 @@ dated AS (
 ),
 compared AS (
     SELECT
-        series_id,
-        device,
-        model,
-        precision,
-        variant,
-        threads,
-        CASE WHEN bool_and(is_after) THEN 'its first night: none is older' ELSE 'the night before' END AS compared_with,
-        max(night) FILTER (is_before) AS night_before,
-        max(night) FILTER (is_after) AS night_after,
-        arg_max(time_ms, night) FILTER (is_before) AS before_ms,
-        arg_max(time_ms, night) FILTER (is_after) AS after_ms,
-        arg_max(mad_ms, night) FILTER (is_before) AS before_mad_ms,
-        arg_max(mad_ms, night) FILTER (is_after) AS after_mad_ms,
-        arg_max(cell, night) FILTER (is_before) AS cell_before,
-        arg_max(cell, night) FILTER (is_after) AS cell_after
-    FROM dated
-    GROUP BY series_id, device, model, precision, variant, threads
+        *,
+        CASE
+            WHEN $since IS NOT NULL THEN max(night) FILTER (is_before) OVER nights
+            WHEN ratio IS NOT NULL THEN baseline_to
+            ELSE lag(night) OVER (nights ORDER BY night)
+        END AS night_before,
+        CASE
+            WHEN $since IS NOT NULL THEN arg_max(time_ms, night) FILTER (is_before) OVER nights
+            WHEN ratio IS NOT NULL THEN time_ms / ratio
+            ELSE lag(time_ms) OVER (nights ORDER BY night)
+        END AS before_ms,
+        CASE
+            WHEN $since IS NOT NULL THEN arg_max(cell, night) FILTER (is_before) OVER nights
+            WHEN ratio IS NOT NULL THEN baseline_cell
+            ELSE lag(cell) OVER (nights ORDER BY night)
+        END AS cell_before,
+        CASE
+            WHEN bool_and(is_after) OVER nights THEN 'its first night: none is older'
+            WHEN $since IS NULL AND ratio IS NOT NULL THEN 'its baseline'
+            ELSE 'the night before'
+        END AS compared_with
+    FROM judged
+    WINDOW nights AS (PARTITION BY series_id, device)
+    QUALIFY night = max(night) OVER nights
 )
 SELECT
     compared.device,
@@ -43,18 +48,20 @@ SELECT
     compared.variant,
     compared.threads,
     night_before,
-    night_after,
+    compared.night AS night_after,
     verdict,
     before_ms,
-    after_ms,
-    after_ms / nullif(before_ms, 0) AS ratio,
-    before_mad_ms,
-    after_mad_ms,
+    compared.time_ms AS after_ms,
+    compared.time_ms / nullif(before_ms, 0) AS ratio,
+    before.mad_ms AS before_mad_ms,
+    after.mad_ms AS after_mad_ms,
     compared_with,
     cell_before,
-    cell_after
+    compared.cell AS cell_after
 FROM compared
-LEFT JOIN (SELECT series_id, device, night AS night_after, verdict FROM verdict)
-    USING (series_id, device, night_after)
-WHERE after_ms > before_ms
+LEFT JOIN series_latency AS before ON before.cell = cell_before
+LEFT JOIN series_latency AS after ON after.cell = compared.cell
+WHERE compared.time_ms > before_ms
+    AND coalesce(is_after, TRUE)
+    AND (verdict <> 'no change' OR compared_with <> 'its baseline')
 ORDER BY ratio DESC, compared.device, compared.model, compared.precision, compared.variant, compared.threads;

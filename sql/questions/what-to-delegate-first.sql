@@ -7,6 +7,6 @@ WHERE kind = 'portable'
     AND _is_model(model, $model)
     AND ($device IS NULL OR device = $device)
     AND ($precision IS NULL OR precision = $precision)
-    AND ($sweep IS NULL OR sweep_id = $sweep)
+    AND _is_of_sweep($sweep, sweep_id, device, model, precision, threads)
 ORDER BY share DESC, sweep_id, device, model, operator, cell
 LIMIT 100;

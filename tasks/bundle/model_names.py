@@ -3,10 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
 
+SeriesT = TypeVar("SeriesT")
 _FILE_NAME = re.compile(r"(?:.*/)?(?P<stem>[^/:]+)\.(?:py:(?P<factory>\w+)|pte)(?P<case>@.*)?", re.DOTALL)
 _UNDESCRIPTIVE = ("model", "models")
 """Names of files that do not describe the model in them: `./model.py:voice` is shown as `model:voice`."""
@@ -33,6 +35,19 @@ def unknown_series(word: str, models: Iterable[str]) -> InputError:
     """Return the error of a word that names no series, with the nearest model."""
     near = did_you_mean(word, models) or "; `etfarm site` lists all"
     return InputError(f"`{word}` is not a model or a series id{near}")
+
+
+def limit_series(series: Iterable[SeriesT], word: str, option: str, value: str | None) -> list[SeriesT]:
+    """Return the series that an option such as `device` selects of those that `word` names; None selects all.
+
+    Raises InputError, with the values to use, if there is none.
+    """
+    every = list(series)
+    values = {str(getattr(each, option)) for each in every}
+    if value is not None and value not in values:
+        hint = did_you_mean(value, values) or f"; use one of {', '.join(sorted(values))}"
+        raise InputError(f"--{option}: `{word}` has no series with {option} `{value}`{hint}")
+    return [each for each in every if value in (None, getattr(each, option))]
 
 
 def _short_name(model: str, *, with_factory: bool = False) -> str:

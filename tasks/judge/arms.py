@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from devices.errors import InputError
-from devices.suggest import did_you_mean
+from devices.suggest import did_you_mean, nights_beside
 from tasks.judge.pairs import SINGLE
 
 _KINDS = {
@@ -118,6 +118,8 @@ def _resolve_word(word: str, names: Sequence[ArmName]) -> tuple[str, str]:
 def _describe_unknown(word: str, names: Iterable[ArmName]) -> str:
     if re.fullmatch(r"[0-9a-f]{1,5}", id_prefix(word)) and not any(name.value == word for name in names):
         remedy = "; an id needs at least 6 digits"
+    elif re.fullmatch(r"\d{4}-\d\d-\d\d", id_prefix(word)):
+        remedy = nights_beside(id_prefix(word), {name.value for name in names if name.kind == "night"})
     else:
         remedy = did_you_mean(word, {name.value for name in names if name.kind not in _ID_KINDS})
     remedy = remedy or '; list the sweeps with: etfarm sql "FROM sweep_overview"'

@@ -1,12 +1,12 @@
 """Bisection: find the night that a change came with, and which of its inputs; needs no device."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
 
 from devices.errors import InputError
-from tasks.bundle.model_names import unknown_series
+from tasks.bundle.model_names import limit_series, unknown_series
 from tasks.judge.night import Verdict
 
 _STEP_VERDICTS = {"regression", "suspected", "improvement"}
@@ -45,19 +45,21 @@ class MeasuredNight:
         return self.pte_sha256, self.runner_sha256
 
 
-def find_series(word: str, device: str | None, candidates: Iterable[SeriesOnDevice]) -> SeriesOnDevice:
-    """Return the series of a model, or with an id of at least 6 characters, on a device (None: any).
+def find_series(word: str, only: Mapping[str, str | None], candidates: Iterable[SeriesOnDevice]) -> SeriesOnDevice:
+    """Return the series of a model, or with an id of at least 6 characters.
 
-    Raises InputError unless exactly one matches.
+    `only` gives device and precision (None: any). Raises InputError unless exactly one matches.
     """
-    on_device = [each for each in candidates if device in (None, each.device)]
-    matches = [each for each in on_device if each.model == word or (len(word) >= 6 and each.series_id.startswith(word))]
+    series = list(candidates)
+    matches = [each for each in series if each.model == word or (len(word) >= 6 and each.series_id.startswith(word))]
+    if not matches:
+        raise unknown_series(word, {each.model for each in series})
+    for name, value in only.items():
+        matches = limit_series(matches, word, name, value)
     if len(matches) == 1:
         return matches[0]
-    if not matches:
-        raise unknown_series(word, {each.model for each in on_device})
     lines = "".join(f"\n  {each.series_id[:12]}  {each}" for each in matches)
-    raise InputError(f"`{word}` is {len(matches)} series; name one by its id, and --device:{lines}")
+    raise InputError(f"`{word}` is {len(matches)} series; use --device, --precision or an id:{lines}")
 
 
 def find_bounds(

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from devices.errors import InputError
-from devices.suggest import did_you_mean
+from devices.suggest import did_you_mean, nights_beside
 from devices.untrusted import sanitize_line
 from sql.warehouse import writing
 from tasks.bundle.model_names import find_model, short_names
@@ -253,8 +253,7 @@ def _select_night(night: date, matching: list[SeriesNight]) -> list[SeriesNight]
     if matching and not of_night:
         nights = sorted({each.night.isoformat() for each in matching})
         raise InputError(
-            f"{night}: the matching series have no sessions of that night"
-            f"{did_you_mean(night.isoformat(), nights) or f'; their newest night is {nights[-1]}'}"
+            f"{night}: the matching series have no sessions of that night{nights_beside(night.isoformat(), nights)}"
         )
     return of_night
 

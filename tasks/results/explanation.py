@@ -8,8 +8,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from devices.errors import InputError
-from devices.suggest import did_you_mean
-from tasks.bundle.model_names import unknown_series
+from tasks.bundle.model_names import limit_series, unknown_series
 from tasks.bundle.remedy import remedy
 from tasks.results.addresses import night_page
 from tasks.results.cells import CellRow
@@ -244,14 +243,8 @@ def _find_series(
         raise InputError(f"`{name}` has no judged series: no night measured its time on a real device")
     if not named:
         raise unknown_series(name, {row.model for row in rows})
-    for field_name, value in only.items():
-        values = {getattr(row, field_name) for row in named}
-        if value is not None and value not in values:
-            hint = did_you_mean(value, values) or f"; use one of {', '.join(sorted(values))}"
-            raise InputError(f"--{field_name}: `{name}` has no series with {field_name} `{value}`{hint}")
-        named = [row for row in named if value in (None, getattr(row, field_name))]
-    if not named:
-        raise InputError(f"`{name}` has no series with all of these; leave one of the options out")
+    for option, value in only.items():
+        named = limit_series(named, name, option, value)
     return named
 
 

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Annotated, Any, Literal
 
 from devices.errors import InputError
-from devices.suggest import did_you_mean
+from devices.suggest import nights_beside
 from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.judge.figures import LATENCY, METRICS
 from tasks.judge.step import INTERLEAVED
@@ -176,7 +176,7 @@ def read_night(reader: Reader, night: str | None) -> tuple[str, list[VerdictRow]
         raise InputError("no night is judged yet; measure one with `etfarm sweep`")
     requested = night or next(iter(nights))
     if requested not in nights:
-        raise InputError(f"`{requested}` is not a judged night{did_you_mean(requested, nights)}")
+        raise InputError(f"`{requested}` is not a judged night{nights_beside(requested, nights)}")
     return requested, read_verdicts(reader, [nights[requested]])
 
 

@@ -8,7 +8,7 @@ import pytest
 from sql import schema
 from sql.question import questions
 from sql.warehouse import open_read_only
-from tests.fixtures.nights import fields_of
+from tests.fixtures.nights import fields_of, night_of
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, BundleMaker
 
 MS = 1_000_000
@@ -70,6 +70,9 @@ def write_operators(maker: BundleMaker) -> None:
         run = (10 * MS, {CONVOLUTION_SME2: 6 * MS, LINEAR: 2 * MS})
         maker.session([run] * 3, device__emulated=emulated, **covered)
     maker.session([(10 * MS, {CONVOLUTION: 8 * MS})] * 3, **covered | {"variant": "sme2_off"})
+    # an older night of a model that has other times
+    older = fields_of(19) | {"device__name": "operators", "model__name": "toy"}
+    maker.session([(20 * MS, {LINEAR: 12 * MS, MEAN: 7 * MS})] * 3, **older)
     # one model, exported twice
     for pte, ms in (("p1", 10), ("p2", 20)):
         maker.session([ms * MS] * 3, model__pte_sha256=pte, device__name="differs")
@@ -146,6 +149,29 @@ def test_what_got_slower_compares_the_newest_night_since_a_date_with_the_one_bef
     assert ask(farm, "what-got-slower", columns, device="nights", **parameters) == expected
 
 
+def test_what_got_slower_has_the_ratio_of_the_verdict_and_no_improvement_or_night_without_a_change(
+    maker: BundleMaker,
+) -> None:
+    # given a model that became three times as slow and moved a little after that, one that became faster and moved a
+    # little after that, and one that only moved a little
+    factors = {"slower": (3.0, 3.0, 3.06), "faster": (0.5, 0.5, 0.52), "calm": (1.0, 1.0, 1.01)}
+    for model, of_nights in factors.items():
+        for day, factor in enumerate((*[1.0] * 7, *of_nights), 1):
+            pte = "p2" if factor not in (1.0, 1.01) else "p1"
+            night_of(maker, day, factor, model__name=model, model__pte_sha256=pte)
+    maker.load()
+    [(verdict,)] = maker.ask("SELECT ratio FROM verdict WHERE is_newest AND model = 'slower'")
+    # then the newest night is compared with the baseline, and a date is compared with the last night before it
+    columns = "model verdict ratio compared_with"
+    assert ask(maker, "what-got-slower", columns) == [("slower", "regression", pytest.approx(verdict), "its baseline")]
+    of_date = ask(maker, "what-got-slower", "model ratio", since="2026-11-10")
+    assert [(model, round(ratio, 2)) for model, ratio in of_date] == [
+        ("faster", 1.04),
+        ("slower", 1.02),
+        ("calm", 1.01),
+    ]
+
+
 # question, its parameters, columns; and rows
 ANSWERS: list[tuple[str, dict[str, str], str, list[Any]]] = [
     ("noisiest-series", {"device": "noise"}, "model sessions median_ms relative_range",
@@ -156,6 +182,8 @@ ANSWERS: list[tuple[str, dict[str, str], str, list[Any]]] = [
     ("slowest-operators", {"device": "operators"}, "model operator kind time_ms",
         [("other", "mean", "portable", 8), ("toy", "Fully Connected", "delegated", 6), ("toy", "mean", "portable", 3),
          ("other", "Fully Connected", "delegated", 1)]),
+    ("slowest-operators", {"device": "operators", "sweep": "nightly-2026-11-19"}, "operator time_ms",
+        [("Fully Connected", 12), ("mean", 7)]),
     ("portable-weight", {"device": "operators"}, "model portable_ms share", [("other", 8, 0.8), ("toy", 3, 0.3)]),
     ("where-sme2-brings-nothing", {"device": "pairs"}, "model speedup", [("loses", 0.5), ("same", 1)]),
     # an emulated device has calls, and no times
@@ -220,4 +248,5 @@ def test_every_question_has_a_summary_and_reads_public_views_only() -> None:
 def test_every_question_that_shows_times_leaves_emulated_devices_out() -> None:
     for question in questions().values():
         if re.search(r"_ms\b|temperature", question.text):
-            assert "_has_times(emulated)" in question.text, question.name
+            # the view verdict is about devices with times only
+            assert re.search(r"_has_times\(emulated\)|FROM verdict\b", question.text), question.name

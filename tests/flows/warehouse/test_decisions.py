@@ -125,11 +125,11 @@ def test_notes_on_a_series_are_recorded_each_once_shown_revoked_and_rebuilt(
         ([*NOTE, "one\u2028two"], "TEXT: the text has several lines; write one"),
         ([*NOTE, "n" * 501], "TEXT: 501 characters; write at most 500"),
         ([*NOTE, "x", "--precision", "fp31"], "--precision fp31: unknown to the warehouse"),
-        ([*NOTE, "x", "--night", "2026-11-21"], "no sessions of that night; did you mean `2026-11-20`?"),
+        ([*NOTE, "x", "--night", "2026-11-21"], "no sessions of that night; nearest: 2026-11-20"),
         (["decisions", "exclude", "20.11.2026", "--reason", "x"], "`20.11.2026` is not a night; write a date such as"),
         (
             ["decisions", "exclude", "1999-01-01", "--reason", "x"],
-            "no sessions of that night; their newest night is 2",
+            "no sessions of that night; nearest: 2",
         ),
         ([*EXCLUDE, "--incident", "3f0c1a2b"], "name a night or an --incident"),
         ([*EXCLUDE[:2], *EXCLUDE[3:]], "name a night or an --incident"),

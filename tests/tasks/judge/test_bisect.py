@@ -71,9 +71,23 @@ SERIES = [
 
 
 def test_a_series_is_named_by_its_model_or_its_id_and_a_name_of_several_lists_them() -> None:
-    assert find_series("bbbb11", None, SERIES) == SERIES[1]
-    assert find_series("conv", "pixel-2", SERIES) == SERIES[3]
+    anywhere = {"device": None, "precision": None}
+    assert find_series("bbbb11", anywhere, SERIES) == SERIES[1]
+    assert find_series("conv", {"device": "pixel-2"}, SERIES) == SERIES[3]
+    assert find_series("vit", {"device": "pixel-1", "precision": "fp16"}, SERIES) == SERIES[1]
     with pytest.raises(InputError, match=r"`vit` is 2 series; .*\n  aaaa11112222  vit fp32 sme2_on t1 on pixel-1"):
-        find_series("vit", None, SERIES)
+        find_series("vit", anywhere, SERIES)
     with pytest.raises(InputError, match="`cnv` is not a model or a series id; did you mean `conv`"):
-        find_series("cnv", None, SERIES)
+        find_series("cnv", anywhere, SERIES)
+
+
+@pytest.mark.parametrize(
+    ("only", "values"),
+    [({"device": "phone"}, "pixel-1, pixel-2"), ({"device": "pixel-2", "precision": "fp61"}, "fp32")],
+)
+def test_a_device_or_precision_without_such_a_series_is_named_and_not_the_model(
+    only: dict[str, str | None], values: str
+) -> None:
+    *_, option = only
+    with pytest.raises(InputError, match=f"^--{option}: `conv` .*{values}"):
+        find_series("conv", only, SERIES)
