@@ -1,9 +1,10 @@
 """Incidents on pages: the table of those that are open, and the page of all."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tasks.pages.page import MAX_LISTED, Block, Page, Paragraph, Section
 from tasks.results.incidents import IncidentRow, open_incidents
+from tasks.results.series import SeriesRow
 from tasks.results.table import first_rows
 from tasks.results.text import Code, counted
 from tasks.results.week import HonestyRow
@@ -19,19 +20,21 @@ _MEASURED = (
 _MAX_WEEKS = 12
 
 
-def section(rows: Sequence[IncidentRow], max_rows: int = MAX_LISTED) -> Section | None:
-    """Return the open incidents; None without one."""
-    open_rows = open_incidents(rows)
+def section(
+    rows: Sequence[IncidentRow], series: Iterable[SeriesRow] | None = None, max_rows: int = MAX_LISTED
+) -> list[Section]:
+    """Return the section of the open incidents, of `series` if they are given; none without one."""
+    open_rows = open_incidents(rows, series)
     if not open_rows:
-        return None
+        return []
     table = first_rows(open_rows, max_rows, "see Incidents", without=("closed_on",))
-    return Section("incidents", "Open incidents", [table, Paragraph(_ACCEPT, "quiet")])
+    return [Section("incidents", "Open incidents", [table, Paragraph(_ACCEPT, "quiet")])]
 
 
 def page(rows: Sequence[IncidentRow], weeks: Sequence[HonestyRow]) -> Page:
     """Return the page of all incidents, and how far the verdicts of each of the newest weeks can be trusted."""
     closed = [row for row in rows if not row.is_open]
-    sections = [] if (open_section := section(rows)) is None else [open_section]
+    sections = section(rows)
     if closed:
         newest = sorted(closed, key=lambda row: (row.closed_on or row.onset, row.onset), reverse=True)
         blocks: list[Block] = [first_rows(newest, MAX_LISTED, "etfarm sql lists all: incident")]

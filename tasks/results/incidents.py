@@ -1,6 +1,6 @@
 """Incidents in words: what got worse, by how much, where, since when, and what changed at its onset."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Annotated, Any
@@ -15,6 +15,7 @@ from tasks.results.addresses import series_page
 from tasks.results.cells import ChangePercent, Interval
 from tasks.results.reader import Reader
 from tasks.results.sentences import describe_commits, git_log
+from tasks.results.series import SeriesRow
 from tasks.results.table import Cell, Name, Number, Row, Words
 from tasks.results.text import Link, Tone, listed, numbered, signed_percent, with_code
 from tasks.results.verdicts import VerdictRow
@@ -67,6 +68,8 @@ class IncidentRow(Row):
     reason: str
     series_id: str
     worst_device: str
+    open_parts: list[str]
+    """Of each series for which it is open, its id and device without a space between."""
     warehouse_models: Sequence[str] = ()
     """`models` as the warehouse has them."""
 
@@ -191,8 +194,10 @@ def night_data(
     }
 
 
-def open_incidents(rows: Sequence[IncidentRow]) -> list[IncidentRow]:
-    return [row for row in rows if row.is_open]
+def open_incidents(rows: Sequence[IncidentRow], series: Iterable[SeriesRow] | None = None) -> list[IncidentRow]:
+    """Return the incidents that are open, for any of `series` if they are given."""
+    keys = None if series is None else {row.series_id + row.device for row in series}
+    return [row for row in rows if row.is_open and (keys is None or not keys.isdisjoint(row.open_parts))]
 
 
 def find_incident(rows: Sequence[IncidentRow], name: str) -> IncidentRow:

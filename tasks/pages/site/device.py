@@ -12,12 +12,14 @@ from datetime import date, timedelta
 from operator import attrgetter
 from typing import Any
 
+from tasks.pages import incidents
 from tasks.pages.html import as_json
 from tasks.pages.page import Histories, Page, Paragraph, Section
 from tasks.pages.report import MAX_ROWS
 from tasks.results.addresses import history_file, model_page, night_page
 from tasks.results.cells import emulation_tags
 from tasks.results.devices import NOT_OF_FARM_DEVICES, DeviceNightRow, DeviceRow, read_devices
+from tasks.results.incidents import IncidentRow, open_incidents
 from tasks.results.reader import Reader
 from tasks.results.series import DecisionRow, SeriesNightRow, SeriesRow, bad_if_any, counts_in_words
 from tasks.results.table import build_table, first_rows
@@ -36,17 +38,27 @@ def list_page(reader: Reader) -> Page:
 
 
 def page(
-    row: DeviceRow, nights: Sequence[DeviceNightRow], rows: Sequence[SeriesRow], decisions: Sequence[DecisionRow]
+    row: DeviceRow,
+    nights: Sequence[DeviceNightRow],
+    rows: Sequence[SeriesRow],
+    decisions: Sequence[DecisionRow],
+    every_incident: Sequence[IncidentRow],
 ) -> Page:
     """Return the page of a device; `rows` are its series."""
     without_series = "No series of this device was judged yet."
     if row.without_times:
         without_series = f"This device is {row.without_times}: its times mean nothing, are not shown and never ranked."
     in_sql = "etfarm sql lists them in session_overview"
-    sections = [Section("facts", "What it is", [build_table([row], without=NOT_OF_FARM_DEVICES)])]
+    sections = [
+        *incidents.section(every_incident, rows),
+        Section("facts", "What it is", [build_table([row], without=NOT_OF_FARM_DEVICES)]),
+    ]
     if rows:
         files = [history_file(row.device, monday) for monday in list_weeks(rows)]
-        histories = Histories(files, {series.series_id: _series_facts(series, decisions) for series in rows})
+        facts = {
+            each.series_id: _series_facts(each, decisions, open_incidents(every_incident, [each])) for each in rows
+        }
+        histories = Histories(files, facts)
         sections.append(Section("history", "History", [histories]))
     series = first_rows(rows, MAX_ROWS, "see the models", without=("device",)) if rows else Paragraph(without_series)
     sections += [
@@ -64,9 +76,10 @@ def list_weeks(series: Sequence[SeriesRow]) -> list[date]:
     return sorted({monday for row in series for monday in row.weeks})
 
 
-def _series_facts(row: SeriesRow, decisions: Sequence[DecisionRow]) -> dict[str, Any]:
-    """Return what the script shows of a series besides its nights: names, conditions, a command, notes of users."""
-    notes = _notes_on(row, decisions)
+def _series_facts(row: SeriesRow, decisions: Sequence[DecisionRow], of_series: Sequence[IncidentRow]) -> dict[str, Any]:
+    """Return what the script shows of a series besides its nights: names, conditions, a command, incidents, notes."""
+    notes = [{"night": each.onset, "event": "incident", "text": each.line} for each in of_series]
+    notes += _notes_on(row, decisions)
     facts = {
         "name": f"{row.model} {row.precision} on {row.device}",
         "model": row.model,

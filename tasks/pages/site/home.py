@@ -42,8 +42,7 @@ def page(reader: Reader, newest: Page | None, nightly: Nightly | None) -> Page:
     if newest is None:
         step = ("No night was measured yet. Start a sweep: ", Code("etfarm sweep deployments/sweeps/smoke.yaml"), ".")
         return Page("This morning", answer=step)
-    open_incidents = incidents.section(read_incidents(reader), _MAX_INCIDENTS)
-    first = [] if open_incidents is None else [open_incidents]
+    first = incidents.section(read_incidents(reader), max_rows=_MAX_INCIDENTS)
     subtitle = newest.subtitle if nightly is None else joined(newest.subtitle, " · ", nightly.words)
     return replace(newest, title="This morning", subtitle=subtitle, sections=[*first, *newest.sections, _farm(reader)])
 

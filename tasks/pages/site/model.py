@@ -55,12 +55,16 @@ def list_page(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow]) -
 
 
 def page(
-    name: str, rows: Sequence[SeriesRow], explained: Section, cells: Sequence[CellFactsRow], answers: Answers | None
+    name: str,
+    rows: Sequence[SeriesRow],
+    first: Sequence[Section],
+    cells: Sequence[CellFactsRow],
+    answers: Answers | None,
 ) -> Page:
     """Return the page of a model from the rows of its series, with the breakdown of a few of their cells.
 
-    `name` is the model's in the warehouse, `explained` is about the worst series, and `answers` are those about the
-    sweep of the cells; None without cells.
+    `name` is the model's in the warehouse, `first` are its open incidents and its worst series, explained, and
+    `answers` are those about the sweep of the cells; None without cells.
     """
     model = rows[0].model
     which = (
@@ -69,7 +73,7 @@ def page(
         ". For another night, follow its time on the page of the series.",
     )
     sections = [
-        explained,
+        *first,
         Section("series", "Series", [first_rows(rows, MAX_ROWS, "see the devices", without=("model",))]),
         *([Section("breakdown", "Where the time goes", [Paragraph(which)])] if cells else []),
         *(short_sections(limit_to_cells(answers, cells), _SECTIONS) if answers else []),

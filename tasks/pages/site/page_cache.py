@@ -4,9 +4,10 @@
 file, because everybody who can write to the folder can change it.
 """
 
+import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -25,6 +26,8 @@ from tasks.pages.site.compare import list_pairs
 from tasks.pages.site.device import list_weeks
 from tasks.pages.site.site import Site
 from tasks.results import addresses
+from tasks.results.incidents import open_incidents
+from tasks.results.series import SeriesRow
 from tasks.results.table import Row
 
 ASSETS = tuple(
@@ -111,9 +114,9 @@ def _origins_of_models(
     origins = {}
     for model, night in newest_nights.items():
         links = f"{counts['cell', night]} {nights[-1]}" if night in nights else ""
-        origins[addresses.model_page(model)] = (
-            f"{prints['model', site.reader.warehouse_names.get(model, model)]} {links}"
-        )
+        content = prints["model", site.reader.warehouse_names.get(model, model)]
+        of_model = _incidents_print(site, (row for row in site.series if row.model == model))
+        origins[addresses.model_page(model)] = f"{content} {links} {of_model}"
     for unjudged in site.unjudged.values():
         origins[addresses.model_page(unjudged.model)] = f"{prints['sweep', unjudged.sweep_id]} {nights[:1]}"
     return origins
@@ -123,10 +126,17 @@ def _origins_of_devices(site: Site, prints: Mapping[tuple[str, str], str], night
     origins = {}
     for name, row in site.devices.items():
         facts = f"{prints.get(('device', row.device))} {row.night} {nights[-1:]} {prints['decisions', '']}"
-        origins[f"devices/{name}.html"] = facts
+        of_device = _incidents_print(site, site.device_series[row.device])
+        origins[f"devices/{name}.html"] = f"{facts} {of_device}"
         for monday in list_weeks(site.device_series[row.device]):
             origins[addresses.history_file(row.device, monday)] = prints["week", f"{row.device}/{monday}"]
     return origins
+
+
+def _incidents_print(site: Site, series: Iterable[SeriesRow]) -> str:
+    """Return digits that change with the open incidents of series; empty without one."""
+    lines = [row.line for row in open_incidents(site.incidents, series)]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16] if lines else ""
 
 
 def _refuse_marker(name: str) -> str:

@@ -15,6 +15,7 @@ from tasks.pages.site import device, sme2
 from tasks.pages.site.page_cache import read_origins
 from tasks.pages.site.site import Site
 from tasks.results.devices import DeviceRow
+from tasks.results.incidents import IncidentRow
 from tasks.results.reader import Reader
 from tasks.results.series import DecisionRow, SeriesRow
 from tests.fixtures.pages import Pages, target
@@ -109,7 +110,7 @@ def test_the_sessions_of_a_night_are_in_the_order_in_which_they_started_in_one_f
     assert [float(session.split()[1]) for session in night["sessions"].split(",")] == [1.0, 2.0, 3.0]
 
 
-def test_notes_and_excluded_nights_are_on_the_page_of_their_series_alone() -> None:
+def test_notes_excluded_nights_and_open_incidents_are_on_the_page_of_their_series_alone() -> None:
     common: dict[str, Any] = {"model": "voice", "device": None, "precision": None, "variant": None}
     common |= {"decided_at": datetime(2026, 11, 4), "decided_by": "somebody"}
     decisions = [
@@ -117,9 +118,20 @@ def test_notes_and_excluded_nights_are_on_the_page_of_their_series_alone() -> No
         row(DecisionRow, kind="night_exclusion", night=date(2026, 11, 2), reason="hot", **common),
     ]
     series = [row(SeriesRow, model=model, series_id=model, nights=3, weeks=[]) for model in ("voice", "other")]
-    page = device.page(row(DeviceRow), [], series, decisions)
+    onset, key = date(2026, 11, 3), "voice" + series[0].device
+    named: dict[str, Any] = {"models": ["voice"], "devices": ["host"], "precisions": ["fp32"], "series": 1}
+    named |= {
+        "onset": onset,
+        "incident_id": "1a2b3c4d",
+        "subject": "voice",
+        "worst_device": "host",
+        "open_parts": [key],
+    }
+    incidents = [row(IncidentRow, state=state, **named) for state in ("suspected", "fixed")]
+    page = device.page(row(DeviceRow), [], series, decisions, incidents)
     (histories,) = [block for section in page.sections for block in section.blocks if isinstance(block, Histories)]
-    note, exclusion = histories.series["voice"]["notes"]
+    incident, note, exclusion = histories.series["voice"]["notes"]
+    assert (incident["night"], "1a2b3c4d" in incident["text"]) == (onset, True)
     assert (note["night"], note["text"]) == (None, "Note: known, ticket 12 (somebody, 2026-11-04)")
     assert (exclusion["night"], exclusion["event"]) == (date(2026, 11, 2), "night exclusion")
     assert "notes" not in histories.series["other"]
