@@ -16,6 +16,7 @@ from sql.warehouse import open_read_only
 from tasks.pages.report import SECTIONS
 from tasks.pages.site import site
 from tasks.pages.site.page_cache import FingerprintRow
+from tasks.results.incidents import Commit
 from tasks.results.operators import CATEGORIES
 from tasks.results.reader import Answers, open_answers
 from tasks.results.table import Cell, Number, Row, Words, build_table, first_rows, list_columns
@@ -41,6 +42,7 @@ PYTHON_TYPES: dict[str, object] = {
     'STRUCT(fact VARCHAR, "value" VARCHAR)[]': str,
     'STRUCT(reason VARCHAR, "operator" VARCHAR)': str,
     'STRUCT(fact VARCHAR, "before" VARCHAR, "after" VARCHAR)[]': str,
+    "STRUCT(id VARCHAR, author VARCHAR, subject VARCHAR)[]": list[Commit],
 }
 PARAMETERS: dict[str, object] = {
     **dict.fromkeys(("sweep_id", "device", "cell"), "none"),
