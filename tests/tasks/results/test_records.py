@@ -13,10 +13,10 @@ import pytest
 
 from sql.schema import sql_files
 from sql.warehouse import open_read_only
+from tasks.judge.commits import Commit
 from tasks.pages.report import SECTIONS
 from tasks.pages.site import site
 from tasks.pages.site.page_cache import FingerprintRow
-from tasks.results.incidents import Commit
 from tasks.results.operators import CATEGORIES
 from tasks.results.reader import Answers, open_answers
 from tasks.results.table import Cell, Number, Row, Words, build_table, first_rows, list_columns
