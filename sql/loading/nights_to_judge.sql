@@ -90,7 +90,7 @@ SELECT
     failures,
     failure,
     inaccuracy,
-    same_night.* EXCLUDE (series_id, device, night, content, comparison)
+    same_night.* EXCLUDE (series_id, device, night, content)
 FROM (
     SELECT
         series_id,

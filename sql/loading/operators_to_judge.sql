@@ -1,6 +1,6 @@
 -- One row per session of the series in $series: the time of each operator of each module in one run. Of the nights
 -- whose operators are judged (those whose latency changed, and the newest that can be compared), and of the nights
--- before them.
+-- before them. Where a comparison decided a judged night, also those of its sides: `arm` is a or b.
 WITH
 -- Nights that take part in verdicts: compared with a baseline, or the first of one.
 usable AS (
@@ -13,6 +13,7 @@ usable AS (
         baseline_from,
         baseline_to,
         since,
+        comparison,
         ratio IS NOT NULL
         AND (
             verdict IN ('regression', 'suspected', 'improvement')
@@ -37,18 +38,27 @@ needed AS (
             PARTITION BY series_id, device ORDER BY night ROWS BETWEEN CURRENT ROW AND 30 FOLLOWING
         )
 ),
+measured AS NOT MATERIALIZED (
+    SELECT
+        session_key,
+        session_id,
+        series_id,
+        cell,
+        arm,
+        comparison,
+        _content(pte_sha256, inputs_sha256, runner_sha256, executions, warmup_executions) AS content
+    FROM _session
+),
 member AS (
-    SELECT needed.*, session_key, session_id, content
+    SELECT needed.*, session_key, session_id, content, NULL AS arm
     FROM needed
-    JOIN (
-        SELECT
-            session_key,
-            session_id,
-            series_id,
-            cell,
-            _content(pte_sha256, inputs_sha256, runner_sha256, executions, warmup_executions) AS content
-        FROM _session
-    ) AS measured USING (series_id, cell)
+    JOIN measured USING (series_id, cell)
+    UNION ALL BY NAME
+    SELECT needed.*, session_key, session_id, content, measured.arm
+    FROM needed
+    JOIN comparison_result USING (comparison)
+    JOIN measured USING (comparison)
+    WHERE is_judged AND measured.cell IN (cell_a, cell_b)
 ),
 session_operator AS (
     SELECT
@@ -59,7 +69,8 @@ session_operator AS (
         sum(calls_per_run) AS calls,
         sum(time_ns) AS time_ns,
         sum(hidden_ns) AS resolution_ns
-    FROM member
+    -- Several nights may be decided by the sessions of one comparison.
+    FROM (SELECT DISTINCT session_key FROM member)
     JOIN _session_node USING (session_key)
     GROUP BY session_key, operator, category, module_path
 )
@@ -73,6 +84,7 @@ SELECT
     since,
     is_judged,
     content,
+    arm,
     list(operator ORDER BY operator, category, module_path) AS operators,
     list(category ORDER BY operator, category, module_path) AS categories,
     list(module_path ORDER BY operator, category, module_path) AS modules,
@@ -81,5 +93,5 @@ SELECT
     list(resolution_ns ORDER BY operator, category, module_path) AS resolutions_ns
 FROM member
 JOIN session_operator USING (session_key)
-GROUP BY series_id, device, night, verdict, baseline_from, baseline_to, since, is_judged, content, session_id
-ORDER BY series_id, device, night, session_id;
+GROUP BY series_id, device, night, verdict, baseline_from, baseline_to, since, is_judged, content, arm, session_id
+ORDER BY series_id, device, night, arm NULLS FIRST, session_id;

@@ -841,7 +841,9 @@ CREATE TABLE series_verdict (
     -- First night of the present step.
     since DATE,
     -- The verdict in a sentence.
-    reason VARCHAR NOT NULL
+    reason VARCHAR NOT NULL,
+    -- The comparison, measured interleaved, whose sessions gave the figures; NULL if nights did.
+    comparison VARCHAR
 );
 
 -- What an incident consists of: one row per figure of a series on a device that it made worse, derived from the

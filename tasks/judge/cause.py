@@ -95,7 +95,7 @@ def find_cause(operators: Sequence[Operator], a: Group, b: Group) -> Cause:
         bounds = shift_interval(a.times_ns[:, column], b.times_ns[:, column]) if before and after else None
         low, high = (bound / _NS_PER_MS for bound in bounds) if bounds else (None, None)
         calls = None
-        if a.calls is not None and b.calls is not None:
+        if a.calls is not None and b.calls is not None and operator.name != UNATTRIBUTED:
             calls = float(a.calls[:, column].mean()), float(b.calls[:, column].mean())
         part = Part(operator.name, operator.category, before, after, low, high, calls)
         if part.has_other_calls or (not is_coarse and (is_significant or is_large)):
@@ -132,7 +132,10 @@ def cause_text(cause: Cause) -> str | None:
     largest_ms = max(abs(cause.change_ms), *(abs(part.change_ms) for part in cause.parts))
     # Three digits of the largest change, and at least microseconds.
     digits = max(3, 2 - math.floor(math.log10(largest_ms))) if largest_ms else 3
-    texts, left_ms, entries = [], round(cause.change_ms, digits), list(_describe_parts(cause.parts))
+    texts, left_ms = [], round(cause.change_ms, digits)
+    entries = [(change_ms, text) for change_ms, text in _describe_parts(cause.parts) if round(change_ms, digits)]
+    if not entries:
+        return None
     for change_ms, text in entries[:_MAX_NAMED]:
         texts.append(f"{text[0]} {change_ms:+.{digits}f} ms{text[1]}")
         left_ms -= round(change_ms, digits)

@@ -81,6 +81,8 @@ class NightVerdict:
     """The last good night: the newest of the baseline that does not share this night's shift."""
     since: str | None = None
     """The first night of the step that the night belongs to; None outside a step."""
+    decided_on: str | None = None
+    """The night whose comparison gave these figures, measured interleaved; None if nights did."""
 
 
 def why_incomparable(night: Night, metric: Metric) -> tuple[Verdict, str] | None:

@@ -145,6 +145,8 @@ class OperatorVerdicts:
     """What it adds to the change of the total; None if the total changed by less than 1 %."""
     change: float
     """Of the sum of all operators, as a fraction of the baseline's."""
+    total_ns: float
+    """Time of the night: the sum of all operators, those below 1 % included."""
     votes: int
     """How many operators the common factor is the median of; of two, it is the move of one."""
 
@@ -239,5 +241,6 @@ def _build_verdicts(adjusted: AdjustedTimes, answers: Mapping[int, _Answer]) -> 
         common=adjusted.common,
         common_percent=100 * before_ns * (adjusted.common - 1) / changed_ns if has_parts else None,
         change=changed_ns / before_ns,
+        total_ns=total_ns,
         votes=adjusted.votes,
     )

@@ -1,8 +1,9 @@
 """Verdicts on operators in the warehouse: for the nights whose latency changed, and for the newest of each series."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
+from datetime import date
 from itertools import groupby
 from typing import Any
 
@@ -46,6 +47,8 @@ def refresh_operator_verdicts(connection: duckdb.DuckDBPyConnection, series: Col
 
 def _judge_series(sessions: list[_Row], operators: list[_Row], causes: list[_Row]) -> None:
     """Append the rows of one series on one device, from its sessions in the order of the nights."""
+    compared = [row for row in sessions if row["arm"] is not None]
+    sessions = [row for row in sessions if row["arm"] is None]
     sums = sum_by_operator(sessions)
     keys = list_operators(sums)
     by_night, groups = {}, {}
@@ -56,8 +59,8 @@ def _judge_series(sessions: list[_Row], operators: list[_Row], causes: list[_Row
         row = rows[0]
         if not row["is_judged"]:
             continue
-        compared = [group for each, group in groups.items() if row["baseline_from"] <= each <= night]
-        judged = judge_operators(list(keys.values()), compared, str(row["since"]) if row["since"] else None)
+        nights = [group for each, group in groups.items() if row["baseline_from"] <= each <= night]
+        judged = judge_operators(list(keys.values()), nights, str(row["since"]) if row["since"] else None)
         if judged is None:
             continue
         key = {name: row[name] for name in ("series_id", "device", "night")}
@@ -65,29 +68,36 @@ def _judge_series(sessions: list[_Row], operators: list[_Row], causes: list[_Row
             verdict = asdict(each)
             operators.append({**key, "operator": verdict.pop("name"), **verdict})
         if row["verdict"] in ("regression", "suspected", "improvement"):
-            cause = _find_cause(by_night[row["baseline_to"]], rows)
+            a, b = ([each for each in compared if (each["night"], each["arm"]) == (night, arm)] for arm in "ab")
+            cause = cause_between(a, b) if a and b else _find_cause(by_night, row)
         else:
             cause = describe_hidden_changes(judged)
         causes.append({**key, "common_factor": judged.common, "common_percent": judged.common_percent, "cause": cause})
 
 
-def _find_cause(before: list[_Row], rows: list[_Row]) -> str | None:
-    """Return why a night differs from its last good night; None with the same model and runner, or no part."""
-    if before[0]["content"] and before[0]["content"] == rows[0]["content"]:
+def _find_cause(by_night: Mapping[date, list[_Row]], row: _Row) -> str | None:
+    """Return why a night differs from its last good night; None with the same model and runner, or no part.
+
+    A night of a step has the cause of the content that the step began with, whatever changed after it.
+    """
+    before, onset = by_night[row["baseline_to"]], by_night.get(row["since"], [row])[0]
+    if before[0]["content"] and before[0]["content"] == onset["content"]:
         return None
-    cause = cause_between(before, rows)
-    since = rows[0]["baseline_to"]
+    after = [rows for night, rows in by_night.items() if onset["night"] <= night <= row["night"]]
+    since = row["baseline_to"]
+    cause = cause_between(before, [rows for rows in after if rows[0]["content"] == onset["content"]][-1])
     return f"{cause}, compared with {since}: changes of the device since then are included" if cause else None
 
 
 def describe_hidden_changes(verdicts: OperatorVerdicts) -> str | None:
-    """Return up to two confirmed changes of operators, such as "`mean` +6.0 %, 11 % of the time"; None without one."""
+    """Return up to two confirmed changes of operators, such as "`mean` +6.0 %, 11 % of the time"; None without one.
+
+    The share is that of the time of this night.
+    """
     operators = [each for each in verdicts.operators if each.level == "operator" and each.ratio is not None]
-    total_ns = sum(each.time_ns for each in verdicts.operators if each.level == "operator")
     confirmed = [each for each in operators if each.verdict in ("regression", "improvement")][:_MAX_NAMED]
     texts = [
-        f"`{each.name}` {percent_change(each.ratio or 1.0)}, "
-        f"{100 * max(each.time_ns, each.baseline_ns) / total_ns:.0f} % of the time"
+        f"`{each.name}` {percent_change(each.ratio or 1.0)}, {100 * each.time_ns / verdicts.total_ns:.0f} % of the time"
         for each in confirmed
     ]
     return "; ".join(texts) or None

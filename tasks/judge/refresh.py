@@ -104,15 +104,16 @@ def _build_rows(rows: list[_Row], decisions: Decisions, metric: Metric) -> list[
     """Judge the nights of one series on one device, and return their rows of `series_verdict`."""
     before = [None, *rows][: len(rows)]
     nights = [_build_night(row, previous, decisions, metric) for row, previous in zip(rows, before, strict=True)]
-    cells = {str(row["night"]): row["cell"] for row in rows}
+    of_night = {str(row["night"]): row for row in rows}
     return [
         {
-            **vars(verdict),
+            **{name: value for name, value in vars(verdict).items() if name != "decided_on"},
             **{name: row[name] for name in ("series_id", "device", "night", "cell", "invalid_sessions")},
             "metric": metric.name,
             "sessions": len(row[metric.name]),
             "value": interquartile_mean(row[metric.name]) if row[metric.name] else None,
-            "baseline_cell": cells.get(verdict.baseline_to) if verdict.baseline_to else None,
+            "baseline_cell": of_night.get(verdict.baseline_to or "", {}).get("cell"),
+            "comparison": of_night[verdict.decided_on]["comparison"] if verdict.decided_on else None,
         }
         for row, verdict in zip(rows, judge_all(nights, metric), strict=True)
     ]

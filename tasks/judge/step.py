@@ -14,10 +14,19 @@ from tasks.judge.figures import percent_change
 from tasks.judge.night import Night
 from tasks.judge.shift import Point, Shift
 
-INTERLEAVED = "measured interleaved the same night"
+INTERLEAVED = "measured interleaved"
 SameNightAnswer = Literal["confirmed", "refuted", "open"]
 
 _STRONG_Z = 3.0  # two nights above it confirm one another; so do three that are suspected (docs/numbers.md)
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """The comparison of a night that confirmed the change of its content."""
+
+    night: str
+    content: str
+    comparison: SideComparison
 
 
 @dataclass
@@ -35,6 +44,8 @@ class Step:
     """Nights without the shift since the last one with it."""
     is_of_device: bool = True
     """Whether it began although neither model nor runner had changed."""
+    confirmation: Confirmation | None = None
+    """That of the newest content that a comparison confirmed."""
 
     def add(self, current: Point, shift: Shift, is_confirmed: bool, *, counts: bool) -> None:
         """Add a shifted night. It confirms the step alone if `is_confirmed`.
@@ -51,6 +62,17 @@ class Step:
             self.strong_nights += abs(shift.distance) > _STRONG_Z * shift.scatter
         self.is_confirmed |= is_confirmed or self.strong_nights >= 2 or self.alert_nights >= 3
         self.quiet_nights = 0
+
+    def confirm(self, current: Point, comparison: SideComparison | None) -> Confirmation | None:
+        """Return what confirmed the content of a night; the first comparison of a content counts.
+
+        `comparison` is that of the night if it confirmed the change; None without one.
+        """
+        is_decided = self.confirmation is not None and "" != current.content == self.confirmation.content
+        if comparison is not None and not is_decided:
+            self.confirmation = Confirmation(current.night, current.content, comparison)
+            return self.confirmation
+        return self.confirmation if is_decided else None
 
     def has_direction(self, distance: float) -> bool:
         """Return whether a shift has the direction of the step; False before its first night."""
@@ -94,8 +116,8 @@ def same_night_answer(current: Point, shift: Shift, night: Night, *, may_be_devi
     return "refuted" if high < shift.limit else "open"
 
 
-def describe_same_night(shift: Shift, same: SideComparison | None) -> str:
-    """Return the result of the comparison of the same night as text; empty without an interval.
+def describe_same_night(shift: Shift, same: SideComparison | None, when: str = "the same night") -> str:
+    """Return the result of the comparison of a night as text; empty without an interval.
 
     For a figure that confirms itself, the text is why it needs none.
     """
@@ -109,5 +131,5 @@ def describe_same_night(shift: Shift, same: SideComparison | None) -> str:
     sessions = f"{same.sessions_b} and {same.sessions_a} sessions"
     return (
         f"{percent_change(same.ratio)} ({interval}; {sessions}) against model and runner of"
-        f" {shift.last_good.night}, {INTERLEAVED}"
+        f" {shift.last_good.night}, {INTERLEAVED} {when}"
     )

@@ -32,7 +32,7 @@ from tasks.judge.states import (
     describe_open_state,
     recognize_states,
 )
-from tasks.judge.step import Step, describe_same_night, is_same_content, same_night_answer
+from tasks.judge.step import Confirmation, Step, describe_same_night, is_same_content, same_night_answer
 
 STEP_NIGHTS = 7
 """How many nights a confirmed step is reported; then its nights are the baseline."""
@@ -173,11 +173,13 @@ class _Series:
         if answer == "refuted":
             why = f"{describe_same_night(shift, night.same_night)}: the device changed, not they"
             decided_by = night.same_night if self._may_be_device_state(shift) else None
-            return self._judge_in_level(current, shift, why, decided_by, is_of_device=decided_by is None)
+            quiet = self._judge_in_level(current, shift, why, decided_by, is_of_device=decided_by is None)
+            return replace(quiet, decided_on=current.night if decided_by else None)
         if not self.step.has_direction(shift.distance):
             self._end_step()
         self.step.add(current, shift, answer == "confirmed", counts=not night.same_night or answer != "open")
-        return self._judge_in_step(current, shift, night, answer == "confirmed")
+        confirmation = self.step.confirm(current, night.same_night if answer == "confirmed" else None)
+        return self._judge_in_step(current, shift, confirmation, answer == "confirmed" or confirmation is not None)
 
     def _may_be_device_state(self, shift: Shift) -> bool:
         """Return whether a state of the device may cause the shift: its nights have two, or were there before."""
@@ -194,10 +196,12 @@ class _Series:
             return "no change"
         return self.metric.device_verdict(shift.distance) if is_confirmed else "unclear"
 
-    def _judge_in_step(self, current: Point, shift: Shift, night: Night, is_confirmed_alone: bool) -> NightVerdict:
+    def _judge_in_step(
+        self, current: Point, shift: Shift, confirmation: Confirmation | None, is_confirmed_alone: bool
+    ) -> NightVerdict:
         """Return the verdict on a night that was added to the step; may make the step the level.
 
-        `is_confirmed_alone`: the night needs no other one to confirm it.
+        `is_confirmed_alone`: the night needs no other one to confirm it. `confirmation` is that of its content.
         """
         since, nights = self.step.points[0].night, len(self.step.points)
         if not is_confirmed_alone and len(self.level) < _MIN_LEVEL:
@@ -215,8 +219,13 @@ class _Series:
         if not self.step.is_confirmed or not is_certain:
             return _build_verdict("suspected", current, shift, since, _unconfirmed_text(shift))
         verdict: Verdict = "regression" if self.metric.is_worse(shift.distance) else "improvement"
-        why = describe_same_night(shift, night.same_night) if is_confirmed_alone else _nights_text(self.step)
-        return _build_verdict(verdict, current, shift, since, why, night.same_night if is_confirmed_alone else None)
+        if confirmation is None:
+            why = describe_same_night(shift, None) if is_confirmed_alone else _nights_text(self.step)
+            return _build_verdict(verdict, current, shift, since, why)
+        when = "the same night" if confirmation.night == current.night else f"on {confirmation.night}"
+        why = describe_same_night(shift, confirmation.comparison, when)
+        decided = _build_verdict(verdict, current, shift, since, why, confirmation.comparison)
+        return replace(decided, decided_on=confirmation.night)
 
     def _judge_in_level(
         self,

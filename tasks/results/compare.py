@@ -213,10 +213,14 @@ def _filter_cells(
 
 
 def _changes(reader: Reader, pairs: Sequence[tuple[MeasuredCell, MeasuredCell]], margin: float) -> list[SeriesChange]:
-    """Return the change of each pair, in their order; only the 20 largest have a cause, since each takes a while."""
+    """Return the change of each pair, in their order; only the 20 largest have a cause, since each takes a while.
+
+    A change of the device has none in the model.
+    """
     facts = read_side_facts(reader, [cell.cell for pair in pairs for cell in pair])
     changes = [_change(a, b, margin, facts) for a, b in pairs]
-    different = [index for index, change in enumerate(changes) if change.answer == "different"]
+    is_of_content = [change.answer == "different" and not change.word.startswith("device") for change in changes]
+    different = [index for index, is_changed in enumerate(is_of_content) if is_changed]
     different.sort(key=lambda index: -abs((changes[index].ratio or 1.0) - 1))
     for index in different[:_MAX_CAUSES]:
         a, b = pairs[index]

@@ -105,8 +105,8 @@ SELECT
     worst.series_id AS series_id,
     -- The night of these figures.
     worst.night AS night,
-    -- What differs between the last good night and the onset, as a list of {fact, before, after}, see `verdict`; without
-    -- the commit if commits states it.
+    -- What differs between the last good night and the onset, as a list of {fact, before, after}, see `verdict`. The
+    -- commit is left out if commits states it.
     list_filter(
         _changes(before.facts, now.facts),
         LAMBDA each: each.fact != 'commit'

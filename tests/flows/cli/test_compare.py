@@ -127,6 +127,12 @@ def test_a_night_that_is_slower_with_the_same_content_is_the_device_and_no_regre
     ended = compare(*OTHERS, "--model", "same-content", "--fail-on", "regression")
     assert (ended.code, "device slower 20.0 % (" in ended.out) == (0, True), ended.err
     assert ended.out.startswith("No series slower of 1; device slower: 1; sessions: 5 of A, 5 of B; margin 1 %.\n")
+    # so it has no cause in the model
+    causes = [
+        rows_of(compare(*OTHERS, "--model", name, "--format", "json"))[0]["cause"]
+        for name in ("states", "same-content")
+    ]
+    assert [cause is None for cause in causes] == [False, True]
 
 
 def test_a_comparison_is_written_to_each_file_in_the_format_of_its_ending(compare: Command, tmp_path: Path) -> None:

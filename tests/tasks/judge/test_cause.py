@@ -98,6 +98,18 @@ def test_time_outside_all_operators_is_named_as_such_and_without_operators_there
     assert cause_from_rows([("a", *row.values())]) is None
 
 
+def test_time_of_no_operator_has_no_calls_and_parts_of_no_time_are_not_named() -> None:
+    operators = [Operator("Unattributed", "Unattributed"), Operator(LINEAR, "GEMM"), Operator(NORM, "Other")]
+    sides = []
+    for calls, factor in ((3, 1.0), (4, 1.3)):
+        times_ns = 1e6 * np.array([0.2, 5.0 * factor, 1.0]) * np.ones((8, 1))
+        sides.append(Group("", times_ns, np.tile([calls, 1, calls], (8, 1)).astype(float)))
+    # then an operator that is called more often without taking longer is a part, and no words
+    found = find_cause(operators, *sides)
+    assert set(named(found)) == {LINEAR, NORM}
+    assert cause_text(found) == "`Fully Connected` +1.500 ms (+30.0 %)"
+
+
 def cause_of(unexplained_ms: float, **changes_ms: float) -> Cause:
     parts = tuple(Part(name.strip("_"), "", 1.0, 1.0 + change, None, None) for name, change in changes_ms.items())
     return Cause(sum(changes_ms.values()) + unexplained_ms, parts)

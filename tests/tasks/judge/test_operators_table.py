@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tasks.judge.operators import OperatorVerdict, OperatorVerdicts
+from tasks.judge.operators_table import describe_hidden_changes
 from tests.fixtures.nights import fields_of
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker
 
@@ -23,6 +25,7 @@ def night(
     shared: float = 1,
     model: str = "toy",
     pte: str = "p1",
+    **changes: Any,
 ) -> None:
     """Write the sessions of one night: they differ by up to 4 % in frequency, and by 0.2 % in each operator."""
     for number in range(8):
@@ -31,7 +34,8 @@ def night(
         usual = zip(USUAL_NS.items(), own, strict=True)
         times_ns = {name: round(ns * common * factors.get(name, 1.0) * moved) for (name, ns), moved in usual}
         run = (sum(times_ns.values()) + 10_000, times_ns)
-        maker.session([run] * 3, repetition=number, model__name=model, model__pte_sha256=pte, **fields_of(day))
+        names: dict[str, Any] = {"model__name": model, "model__pte_sha256": pte}
+        maker.session([run] * 3, repetition=number, **names, **fields_of(day), **changes)
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +89,47 @@ def test_a_regression_names_the_operator_that_caused_it(farm: BundleMaker) -> No
         " high > 1.38, total_verdict, is_newest FROM operator_verdict"
         f" WHERE operator = '{CONVOLUTION_NAME}' AND model = 'slower' ORDER BY night DESC LIMIT 1"
     ) == [(6.0, 8.3, 100.0, 1.0, True, True, "regression", True)]
+
+
+def test_where_a_comparison_decided_its_sessions_are_the_base_of_change_and_cause(
+    maker: BundleMaker,
+) -> None:
+    # given a slower convolution in a night in which the device is slower, too, and a comparison in that night
+    for day in range(4, 9):
+        night(maker, day)
+    for day in (9, 10):
+        night(maker, day, {CONVOLUTION: 1.38}, 1.1, pte="p2")
+    for side, factors in (("a", NONE), ("b", {CONVOLUTION: 1.38})):
+        arm = {"purpose": "same_night", "comparison": "c" * 16, "side": side}
+        night(maker, 9, factors, 1.05, pte={"a": "p1", "b": "p2"}[side], arm=arm)
+    maker.load()
+    # then it is decided once, and cause, change and incident have one base
+    cause = f"`{CONVOLUTION_NAME}` +2.394 ms (+38.0 %)"
+    assert causes(maker, "toy") == {
+        date(2026, 11, 8): ("no change", None),
+        **{date(2026, 11, day): ("regression", cause) for day in (9, 10)},
+    }
+    for table in ("_shown_verdict WHERE night >= '2026-11-09' AND metric = 'latency'", "incident"):
+        changes = maker.ask(f"SELECT round((value - baseline_value) / 1e6, 3) FROM {table}")
+        assert set(changes) == {(2.394,)}
+
+
+def test_the_share_of_an_operator_is_that_of_the_time_of_the_night() -> None:
+    # given an operator that got faster, and others below 1 %, which have a third of the time
+    faster = OperatorVerdict("operator", "mean", "Other", "improvement", 0.7, 0.6, 0.8, 0.35e6, 0.5e6, None)
+    judged = OperatorVerdicts((faster,), common=1.0, common_percent=None, change=0.0, total_ns=1e6, votes=3)
+    assert describe_hidden_changes(judged) == "`mean` -30.0 %, 35 % of the time"
+
+
+def test_a_cause_is_that_of_the_content_that_the_change_began_with(maker: BundleMaker) -> None:
+    # given a slower convolution, and in the next night another program with a slower mean
+    for day in range(4, 9):
+        night(maker, day)
+    night(maker, 9, {CONVOLUTION: 1.38}, pte="p2")
+    night(maker, 10, {CONVOLUTION: 1.38, MEAN: 1.2}, pte="p3")
+    maker.load()
+    cause = f"`{CONVOLUTION_NAME}` +2.280 ms (+38.0 %), {SINCE}"
+    assert causes(maker, "toy")[date(2026, 11, 10)] == ("regression", cause)
 
 
 def test_a_device_that_got_slower_is_no_cause_in_the_model(farm: BundleMaker) -> None:

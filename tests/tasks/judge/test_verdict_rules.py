@@ -218,3 +218,18 @@ def test_a_night_whose_sessions_scatter_a_lot_is_not_suspected() -> None:
     assert found.verdict == QUIET
     assert found.ratio == pytest.approx(1.07, abs=0.001)
     assert interval(found)[0] < 0.98
+
+
+@pytest.mark.parametrize("before", [WEEKS, WEEKS[:1]])
+def test_a_change_that_a_comparison_confirmed_keeps_its_figures_until_the_content_changes(
+    before: tuple[float, ...],
+) -> None:
+    # given a slower model, confirmed the same night, then the same content again, then another
+    nights = series(*before, 12.0, 12.2, 11.6, 12.1)
+    first = len(before)
+    nights[first:-1] = [replace(each, content="slower") for each in nights[first:-1]]
+    nights[first] = compared(nights[first], 1.18)
+    found = judge_all(nights)[first:]
+    assert [(each.verdict, each.decided_on) for each in found[:3]] == [("regression", nights[first].night)] * 3
+    assert len({(each.ratio, each.low, each.high) for each in found[:3]}) == 1
+    assert found[3].decided_on is None
