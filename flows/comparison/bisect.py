@@ -1,5 +1,6 @@
 """Find the night and the input that a change came with: stored models and runners, measured again interleaved."""
 
+import json
 import logging
 import math
 from collections.abc import Iterator
@@ -19,8 +20,9 @@ from tasks.bundle.cell import Cell, Variant
 from tasks.bundle.record import SweepNight
 from tasks.export.exported import find_export
 from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, first_bad
+from tasks.judge.commits import commits_between
 from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side, comparison_id
-from tasks.results.sentences import describe_changes
+from tasks.results.sentences import describe_changes, describe_commits, git_log
 from tasks.runner.manifest import find_earlier_runner
 from tasks.store.workspace import Workspace
 
@@ -44,8 +46,12 @@ class Bisection:
     """The input that the change came with: the model file, the runner or both."""
     changed: str | None = None
     """What differs between the contents of `good` and `first_bad`, such as versions."""
+    commits: str | None = None
+    """Commits between the last night with the good content and `first_bad`, with their authors."""
     cause: str | None = None
-    """The operators behind the change."""
+    """The modules or operators behind the change."""
+    modules: str | None = None
+    """The modules alone."""
     good_night: date | None = None
     """The night that all others are compared with."""
 
@@ -58,7 +64,8 @@ class Bisection:
             ]
         if self.first_bad is None:
             return [f"model and runner do not differ from those of {self.good_night}: the device changed"]
-        facts = {"it came with ": self.came_with, "changed: ": self.changed, "cause: ": self.cause}
+        facts = {"it came with ": self.came_with, "in ": self.commits, "changed: ": self.changed}
+        facts |= {"cause: ": self.cause, "modules: ": None if self.modules == self.cause else self.modules}
         first = f"first bad night: {self.first_bad}; last good content: {self.good}"
         return [first, *(f"{name}{fact}" for name, fact in facts.items() if fact)]
 
@@ -104,13 +111,29 @@ class _Search:
         index = first_bad(len(self.nights), self._is_bad)
         before, bad = self.nights[index - 1] if index else self.good, self.nights[index]
         self.bisection.first_bad, self.bisection.good = bad.night, before.night
-        self.bisection.cause = self._compare_nights("last good and first bad content", before, bad).cause
+        explained = self._compare_nights("last good and first bad content", before, bad)
+        self.bisection.cause, self.bisection.modules = explained.cause, explained.modules
+        self.bisection.commits = self._commits(before, bad)
         a, b = self.sides[before.night], self.sides[bad.night]
         self.bisection.came_with = self._changed_input(a, b)
         comparison = comparison_id(self.device.sweep, a, b, "bisection")
         for (changed,) in self.device.ask("comparison_changed", comparison=comparison):
             self.bisection.changed = describe_changes(changed)
         return self.bisection
+
+    def _commits(self, good: MeasuredNight, bad: MeasuredNight) -> str | None:
+        """Return the commits between the last night with the content of `good` and `bad`; None if they are unknown."""
+        content = {"pte_sha256": good.pte_sha256 or "", "runner_sha256": good.runner_sha256 or ""}
+        names = {"series_id": self.series.series_id, "device": self.series.device, "bad": str(bad.night)}
+        rows = self.device.ask("bisect_commits", **names, **content)
+        if [night for night, *_ in rows[:1]] != [bad.night] or len(rows) < 2:
+            return None
+        after, before = (json.loads(commits) for _, commits in rows)
+        between = commits_between(before, after)
+        if between is None:
+            return None
+        command = git_log(between.good, between.bad)
+        return describe_commits(between.commits, command, is_complete=between.is_complete)
 
     def _changed_input(self, a: Side, b: Side) -> str:
         """Return which input the change came with; if both differ, each is swapped alone and measured."""

@@ -21,7 +21,7 @@ from flows.warehouse.publish import ask_warehouse, load_store
 from tasks.bundle.cell import VARIANTS, Cell, Purpose, Variant
 from tasks.bundle.record import SweepNight
 from tasks.export.prebuilt import open_pte
-from tasks.judge.cause import cause_from_rows
+from tasks.judge.cause_of_sessions import cause_between, modules_between, split_sides
 from tasks.judge.comparison import SideComparison, compare_sessions
 from tasks.judge.figures import MARGIN
 from tasks.measure.interleaved import Side, comparison_id, plan_batch
@@ -39,7 +39,9 @@ class InterleavedResult:
 
     result: SideComparison
     cause: str | None
-    """The operators behind a difference; None without a difference or without such operators."""
+    """The modules or operators behind a difference; None without a difference or without such parts."""
+    modules: str | None = None
+    """The modules alone; None also if they are unknown."""
     inaccurate_sides: tuple[str, ...] = ()
     """`A`, `B` or both, if their outputs are inaccurate: the times are then no result."""
     calls: int = 1
@@ -118,12 +120,14 @@ class InterleavedDevice:
                 raise FarmError(f"side {name.upper()}: {stopped_by or self._failure_reason(comparisons[-1], name)}")
         (times_a, calls, since_a), (times_b, _, since_b) = sides["a"], sides["b"]
         result = compare_sessions(times_a, times_b, margin)
-        cause = None
+        cause, modules = None, None
         if result.answer == "different":
-            cause = cause_from_rows(self.ask("comparison_operators", cells_a=cells_a, cells_b=cells_b))
+            a, b = split_sides(self.ask("comparison_operators", cells_a=cells_a, cells_b=cells_b))
+            cause, modules = (cause_between(a, b), modules_between(a, b)) if a and b else (None, None)
         return InterleavedResult(
             result,
             cause,
+            modules,
             tuple(side.upper() for (side,) in self.ask("comparison_inaccurate", cells=cells)),
             calls,
             min(since_a, since_b),

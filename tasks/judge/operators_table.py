@@ -11,7 +11,7 @@ import duckdb
 
 from sql.schema import sql_files
 from sql.warehouse import insert_rows
-from tasks.judge.cause import build_group, cause_between, list_operators, sum_by_operator
+from tasks.judge.cause_of_sessions import build_group, cause_between, list_operators, sum_by_operator
 from tasks.judge.figures import percent_change
 from tasks.judge.operators import OperatorVerdicts, judge_operators
 

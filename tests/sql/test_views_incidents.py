@@ -1,5 +1,6 @@
 """Incidents in the warehouse: made at the load, with what changed at their onset."""
 
+import json
 import re
 from datetime import date
 from typing import Any
@@ -79,3 +80,15 @@ def test_the_farm_is_measured_each_week_where_nothing_changed(maker: BundleMaker
         # all of `quiet`, 9 and 10 of the others, and the last two of `back`, whose baseline has the new file
         (date(2026, 11, 9), 6, 12, 1, 100 / 12, 11 / 12, 3, 2 / 3, 1, 1, []),
     ]
+
+
+def test_a_bisection_reads_the_commits_of_the_last_night_with_the_good_content(maker: BundleMaker) -> None:
+    for day, commits in enumerate(("0", "a0", "ba0"), 5):
+        night_of(maker, day, model__pte_sha256="p2" if day == 7 else "p1", sweep__source=source(commits))
+    maker.load()
+    [(series_id, device, runner)] = maker.ask("SELECT DISTINCT series_id, device, runner_sha256 FROM _session")
+    names = {"series_id": series_id, "device": device, "bad": "2026-11-07"}
+    with open_reader(maker.warehouse) as reader:
+        rows = reader.tuples("bisect_commits", **names, pte_sha256="p1", runner_sha256=runner)
+    commits_of = {str(night): [each["id"][0] for each in json.loads(commits)] for night, commits in rows}
+    assert commits_of == {"2026-11-07": ["b", "a", "0"], "2026-11-06": ["a", "0"]}

@@ -1,5 +1,6 @@
 """What a bisection finds, on a device whose true times are known: the night, and the input."""
 
+import json
 from collections.abc import Callable
 from datetime import date
 from types import SimpleNamespace
@@ -30,14 +31,20 @@ class TrueDevice:
     def __init__(self, took: Callable[[str, str], float], margin: float) -> None:
         self.took, self.margin, self.asked = took, margin, 0
 
-    def ask(self, _query: str, **_parameters: object) -> list[object]:
-        return []
+    def ask(self, query: str, **parameters: object) -> list[object]:
+        """Of a search whose first bad night is 2026-11-06, a commit lies between that and the good content p4."""
+        if query != "bisect_commits" or (parameters["bad"], parameters["pte_sha256"]) != ("2026-11-06", "p4"):
+            return []
+        before = {"id": "a" * 7, "author": "Ada", "subject": "Start"}
+        after = {"id": "b" * 7, "author": "Bo", "subject": "Pad the head"}
+        return [(date(2026, 11, 6), json.dumps([after, before])), (date(2026, 11, 5), json.dumps([before]))]
 
     def compare(self, a: Side, b: Side, *_: object) -> InterleavedResult:
         self.asked += 1
         times = [self.took(side.export.pte_sha256, side.runner.runner_sha256) for side in (a, b)]
         sides = [[time * noise for noise in NOISE] for time in times]
-        return InterleavedResult(compare(sides[0], sides[1], self.margin), "`Convolution` +50.0 %")
+        answer = compare(sides[0], sides[1], self.margin)
+        return InterleavedResult(answer, "`Convolution` +50.0 %", "`head` +50.0 %")
 
 
 def night(day: int, pte: str, runner: str = "r1") -> MeasuredNight:
@@ -71,11 +78,13 @@ def test_the_first_night_with_the_change_is_found_and_a_content_that_is_not_kept
     # given nine contents, slower from the sixth on, one of which is not kept
     nights = [night(day, "gone" if day == 5 else f"p{day}") for day in range(1, 10)]
     found, asked = search(lambda pte, _: 1.5 if pte >= "p6" else 1.0, *nights)
-    # then the night and what to look at are named
+    # then the night, the commit with its author and what to look at are named
     assert found.conclusion() == [
         "first bad night: 2026-11-06; last good content: 2026-11-04",
         "it came with the model file",
+        "in commit bbbbbbb by Bo: Pad the head (`git log aaaaaaa..bbbbbbb`)",
         "cause: `Convolution` +50.0 %",
+        "modules: `head` +50.0 %",
     ]
     assert asked <= 5
     assert found.steps[0] == "2026-11-05: left out: its .pte file (gone) is not in var/exports any more"

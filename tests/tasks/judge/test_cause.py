@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tasks.bundle.robust_statistics import interquartile_mean
-from tasks.judge.cause import PART_COLUMNS, Cause, Part, cause_from_rows, cause_text, choose_explanation, find_cause
+from tasks.judge.cause import Cause, Part, cause_text, choose_explanation, find_cause
+from tasks.judge.cause_of_sessions import PART_COLUMNS, cause_from_rows
 from tasks.judge.operators import Group, Operator
 
 CONVOLUTION, LINEAR, NORM = "Convolution IGEMM", "Fully Connected", "Layer Norm"
