@@ -12,7 +12,7 @@ from tasks.judge.figures import LATENCY, Metric
 BASELINE_NIGHTS = 21
 """A night is compared with this many nights at most."""
 
-_FLOOR_Z = 2.0  # 19 of 20 nights without a change are nearer to the baseline
+_ONE_OF_NIGHTS = 20  # without a change exceeds the noise floor
 _ASSUMED = 4  # how many nights or sessions the assumed scatter of a metric is worth
 _MAD_EFFICIENCY = 0.4  # relative to a standard deviation
 _MEDIAN_VARIANCE = math.pi / 2  # relative to a mean's
@@ -53,17 +53,14 @@ class Shift:
     """Half the width of the 95 % interval of the shift."""
     other_state: float | None
     """How far the other state of nights is from the baseline; None if the device has only one."""
+    floor: float
+    """19 of 20 nights without a change shift by less."""
     last_good: Point
     """The newest night of the baseline that does not share the shift.
 
     Nights that moved in the same direction may have had part of the change already: compared with them, a step that was
     missed at first and a slow drift would stay hidden.
     """
-
-    @property
-    def floor(self) -> float:
-        """19 of 20 nights without a change shift by less."""
-        return _FLOOR_Z * self.scatter
 
     @property
     def limit(self) -> float:
@@ -74,19 +71,24 @@ class Shift:
     def bounds(self) -> tuple[float, float]:
         """The 95 % interval of the shift; for a night nearer to the other state, with that of the shift from there."""
         shifts = [self.distance]
-        if self.other_state is not None and abs(self.distance - self.other_state) < abs(self.distance):
-            shifts.append(self.distance - self.other_state)
+        if self.may_be_other_state:
+            shifts.append(self.distance - (self.other_state or 0.0))
         return min(shifts) - self.half_width, max(shifts) + self.half_width
+
+    @property
+    def may_be_other_state(self) -> bool:
+        """Whether the night is nearer to the other state than to the baseline."""
+        return self.other_state is not None and abs(self.distance - self.other_state) < abs(self.distance)
 
     @property
     def excludes_none(self) -> bool:
         """Whether the interval is all on one side of no change."""
         return self.bounds[0] > 0 or self.bounds[1] < 0
 
-    def count_at_level(self, nights: Sequence[Point]) -> int:
-        """Count the nights that lie at least two thirds as far from the baseline as this one, in its direction."""
+    def are_at_level(self, nights: Sequence[Point]) -> list[bool]:
+        """Return which nights lie at least two thirds as far from the baseline as this one, in its direction."""
         moved = [(each.position - self.center) * self.distance for each in nights]
-        return sum(move >= _AT_LEVEL * self.distance**2 for move in moved)
+        return [move >= _AT_LEVEL * self.distance**2 for move in moved]
 
     @property
     def is_suspect(self) -> bool:
@@ -111,25 +113,30 @@ def deviations(level: Sequence[Point]) -> list[float]:
 
 
 def measure_shift(
-    current: Point, level: Sequence[Point], former_deviations: Sequence[float], metric: Metric = LATENCY
+    current: Point,
+    level: Sequence[Point],
+    former_deviations: Sequence[float],
+    metric: Metric = LATENCY,
+    moves: Sequence[float] = (),
 ) -> Shift:
     """Compare a night with the last 21 nights of a level (at least one).
 
     If the latencies of these nights have two states, only the nights in the state of the newest one are the baseline.
-    `former_deviations` are those of earlier levels: a series keeps its scatter when its level changes.
+    `former_deviations` are those of earlier levels: a series keeps its scatter when its level changes. `moves` are how
+    far earlier nights without a change moved from their baselines, without their signs.
     """
     baseline = level[-BASELINE_NIGHTS:]
-    moves = [*former_deviations, *deviations(baseline)][-BASELINE_NIGHTS:]
+    scattered = [*former_deviations, *deviations(baseline)][-BASELINE_NIGHTS:]
     levels = _find_two_levels([each.position for each in baseline]) if metric is LATENCY else None
     if levels is not None:
-        moves = [min((each.position - level for level in levels), key=abs) for each in baseline]
-        baseline = [each for each, move in zip(baseline, moves, strict=True) if each.position - levels[0] == move]
+        scattered = [min((each.position - level for level in levels), key=abs) for each in baseline]
+        baseline = [each for each, move in zip(baseline, scattered, strict=True) if each.position - levels[0] == move]
     center = median([each.position for each in baseline])
     distance = current.position - center
     assumed = metric.night_scatter**2 + current.session_variance
-    variance = 0.0 if metric.is_exact else max(_variance(moves, assumed), current.session_variance)
+    variance = 0.0 if metric.is_exact else max(_variance(scattered, assumed), current.session_variance)
     scatter = math.sqrt(variance * (1 + _MEDIAN_VARIANCE / len(baseline)))
-    half_width = student_quantile(_INTERVAL_Z, len(moves)) * scatter
+    half_width = student_quantile(_INTERVAL_Z, len(scattered)) * scatter
     direction = math.copysign(1, distance)
     good = [  # never empty: some deviations are 0 or have the other direction
         each
@@ -137,7 +144,22 @@ def measure_shift(
         if move * direction <= _SHARED * abs(distance)
     ]
     other_state = levels[1] - center if levels else None
-    return Shift(metric, baseline, center, distance, scatter, half_width, other_state, good[-1])
+    floor = find_floor(moves, half_width)
+    return Shift(metric, baseline, center, distance, scatter, half_width, other_state, floor, good[-1])
+
+
+def find_floor(moves: Sequence[float], assumed: float) -> float:
+    """Return what 19 of 20 nights without a change move less than, by how far earlier ones moved from their baselines.
+
+    The next of n + 1 nights exceeds the largest of the n before it in one case of n + 1. Below 19 nights the floor is
+    that largest one, if it exceeds what is `assumed`.
+    """
+    ordered = sorted(moves, reverse=True)
+    rank = (len(ordered) + 1) / _ONE_OF_NIGHTS
+    if rank < 1:
+        return max([assumed, *ordered])
+    upper = int(rank) - 1
+    return ordered[upper] + (rank - int(rank)) * (ordered[min(upper + 1, len(ordered) - 1)] - ordered[upper])
 
 
 def _find_two_levels(positions: Sequence[float]) -> tuple[float, float] | None:
@@ -165,10 +187,9 @@ def half_interval_between_nights(noise_floor: float | None, baseline_nights: int
     `noise_floor` is that of the verdict on one of them, a fraction, from so many nights; without a verdict (None)
     nights scatter as is assumed of every series.
     """
-    scatter = LATENCY.night_scatter
-    if noise_floor is not None:  # the reverse of `Shift.floor`
-        scatter = math.log1p(noise_floor) / _FLOOR_Z / math.sqrt(1 + _MEDIAN_VARIANCE / baseline_nights)
-    return student_quantile(_TWO_SIDED_Z, max(baseline_nights, 1)) * math.sqrt(2) * scatter
+    if noise_floor is not None:  # it is the distance of one night from the median of the others
+        return math.log1p(noise_floor) * math.sqrt(2 / (1 + _MEDIAN_VARIANCE / baseline_nights))
+    return student_quantile(_TWO_SIDED_Z, max(baseline_nights, 1)) * math.sqrt(2) * LATENCY.night_scatter
 
 
 def _variance(deviations: Sequence[float], assumed: float) -> float:

@@ -47,11 +47,12 @@ class Step:
     confirmation: Confirmation | None = None
     """That of the newest content that a comparison confirmed."""
 
-    def add(self, current: Point, shift: Shift, is_confirmed: bool, *, counts: bool) -> None:
+    def add(self, current: Point, shift: Shift, is_confirmed: bool, *, counts: bool, is_new: bool) -> None:
         """Add a shifted night. It confirms the step alone if `is_confirmed`.
 
-        Otherwise three nights confirm it, or two that moved by more than 3 standard deviations. Only nights with 8
-        sessions and `counts` do. `counts` is False if a comparison of the same night left the shift open.
+        Otherwise three nights confirm it, or two that moved by more than 3 standard deviations to a level that `is_new`
+        to the device. Only nights with 8 sessions and `counts` do. `counts` is False if a comparison of the same night
+        left the shift open, and if it may be a state of the device.
         """
         if not self.points:
             self.is_of_device = is_same_content(current, shift)
@@ -59,7 +60,7 @@ class Step:
         self.shifts.append(shift.distance)
         if counts and current.sessions >= ALERT_SESSIONS:
             self.alert_nights += 1
-            self.strong_nights += abs(shift.distance) > _STRONG_Z * shift.scatter
+            self.strong_nights += is_new and abs(shift.distance) > _STRONG_Z * shift.scatter
         self.is_confirmed |= is_confirmed or self.strong_nights >= 2 or self.alert_nights >= 3
         self.quiet_nights = 0
 

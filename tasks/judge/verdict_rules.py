@@ -1,9 +1,9 @@
 """Whether a series changed from night to night: each night is judged with the nights before it only."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from itertools import groupby
 from statistics import median
 
 import numpy as np
@@ -20,7 +20,7 @@ from tasks.judge.night import (
     too_few_sessions,
     why_incomparable,
 )
-from tasks.judge.shift import BASELINE_NIGHTS, Point, Shift, build_point, deviations, measure_shift
+from tasks.judge.shift import BASELINE_NIGHTS, Point, Shift, build_point, deviations, find_floor, measure_shift
 from tasks.judge.states import (
     REMEMBERED,
     Clusters,
@@ -33,11 +33,16 @@ from tasks.judge.states import (
     recognize_states,
 )
 from tasks.judge.step import Confirmation, Step, describe_same_night, is_same_content, same_night_answer
+from tasks.judge.verdict_text import build_verdict, nights_text, unconfirmed_text
 
 STEP_NIGHTS = 7
 """How many nights a confirmed step is reported; then its nights are the baseline."""
 _MIN_LEVEL = 3  # nights; in a baseline of fewer, a single odd night may make a step
-_STATE_NIGHTS = 4  # a level that so many earlier nights had is a state of the device
+# A level that so many earlier nights had, or so many in a row, is a state of the device. Nights are hot one at a time:
+# two in a row are a reason to wait for a third night.
+_STATE_NIGHTS, _STATE_NIGHTS_IN_A_ROW, _WAIT_NIGHTS_IN_A_ROW = 4, 3, 2
+_SETTLED = 14  # nights; fewer may not have shown every state of the device
+_FAR = 3.0  # times the limit: no state of a device that was not seen before explains it
 
 
 def judge_all(nights: Sequence[Night], metric: Metric = LATENCY) -> list[NightVerdict]:
@@ -103,6 +108,8 @@ class _Series:
         self.metric = metric
         self.level: list[Point] = []
         self.former_deviations: list[float] = []
+        self.moves: list[float] = []
+        """By how much the last nights without a change of the model moved from their baselines."""
         self.step = Step()
         self.history: list[Point] = []
         """The last nights, at any level."""
@@ -141,7 +148,7 @@ class _Series:
         """
         if not self.step.is_confirmed or self.step.quiet_nights:
             return None
-        shift = measure_shift(current, self.step.points, deviations(self.level), self.metric)
+        shift = measure_shift(current, self.step.points, deviations(self.level), self.metric, self.moves)
         if not shift.is_suspect or not self.step.has_direction(shift.distance):
             return None
         answer = same_night_answer(current, shift, night, may_be_device_state=self._may_be_device_state(shift))
@@ -151,13 +158,16 @@ class _Series:
         as_first = self._judge_against_level(current, replace(night, same_night=None))
         if answer == "refuted":
             return as_first
-        return _build_verdict("suspected", current, shift, current.night, _unconfirmed_text(shift))
+        return build_verdict("suspected", current, shift, current.night, unconfirmed_text(shift))
 
     def _judge_against_level(self, current: Point, night: Night) -> NightVerdict:
         """Compare a night with the level, add it to the level or to a step, and return its verdict."""
-        shift = measure_shift(current, self.level, self.former_deviations, self.metric)
-        if shift.is_suspect and shift.other_state is None and self._count_at_level(shift) >= _STATE_NIGHTS:
+        shift = measure_shift(current, self.level, self.former_deviations, self.metric, self.moves)
+        if shift.is_suspect and shift.other_state is None and self._may_be_unseen_state(current, shift):
             shift = replace(shift, other_state=shift.distance)
+        if shift.may_be_other_state:
+            moves = [*self.moves, *map(abs, self.step.shifts)]
+            shift = replace(shift, floor=find_floor(moves, shift.half_width))
         if not shift.is_suspect and not self.step.contains(shift.distance):
             why = f"changes below {self.metric.distance_text(shift.limit)} are not suspected"
             return self._judge_in_level(current, shift, why)
@@ -177,18 +187,33 @@ class _Series:
             return replace(quiet, decided_on=current.night if decided_by else None)
         if not self.step.has_direction(shift.distance):
             self._end_step()
-        self.step.add(current, shift, answer == "confirmed", counts=not night.same_night or answer != "open")
+        is_answered = (night.same_night is None or answer != "open") and len(self.level) >= _MIN_LEVEL
+        counts = is_answered and (shift.excludes_none or not shift.may_be_other_state)
+        is_new = _in_a_row(self._nights_at_level(shift)) < _WAIT_NIGHTS_IN_A_ROW
+        self.step.add(current, shift, answer == "confirmed", counts=counts, is_new=is_new)
         confirmation = self.step.confirm(current, night.same_night if answer == "confirmed" else None)
         return self._judge_in_step(current, shift, confirmation, answer == "confirmed" or confirmation is not None)
 
+    def _may_be_unseen_state(self, current: Point, shift: Shift) -> bool:
+        """Return whether nights alone cannot tell the shift from a state of the device that lasts for nights.
+
+        The device was at this level for several nights, or there are too few nights to have shown all of its states.
+        """
+        nights = self._nights_at_level(shift)
+        if sum(nights) >= _STATE_NIGHTS or self.metric is not LATENCY:
+            return sum(nights) >= _STATE_NIGHTS
+        is_near = abs(shift.distance) < _FAR * shift.limit
+        is_unsettled = len(nights) < _SETTLED and is_near and not is_same_content(current, shift)
+        return is_unsettled or _in_a_row(nights) >= _STATE_NIGHTS_IN_A_ROW
+
     def _may_be_device_state(self, shift: Shift) -> bool:
         """Return whether a state of the device may cause the shift: its nights have two, or were there before."""
-        return shift.other_state is not None or self._count_at_level(shift) > 0
+        return shift.other_state not in (None, shift.distance) or any(self._nights_at_level(shift))
 
-    def _count_at_level(self, shift: Shift) -> int:
-        """Count the nights before this one and its step that lie as far from the baseline, in the same direction."""
+    def _nights_at_level(self, shift: Shift) -> list[bool]:
+        """Return which nights before this one and its step lie as far from the baseline, in the same direction."""
         since = self.step.points[0].night if self.step.points else self.history[-1].night
-        return shift.count_at_level([each for each in self.history if each.night < since])
+        return shift.are_at_level([each for each in self.history if each.night < since])
 
     def _device_word(self, shift: Shift, *, is_confirmed: bool) -> Verdict:
         """Return the verdict on a shift by the device: `no change` if the interval contains none."""
@@ -206,25 +231,26 @@ class _Series:
         since, nights = self.step.points[0].night, len(self.step.points)
         if not is_confirmed_alone and len(self.level) < _MIN_LEVEL:
             word = self._device_word(shift, is_confirmed=False) if self.step.is_of_device else "suspected"
-            if nights > len(self.level):
+            # What got worse with another content stays suspected until a comparison decides.
+            if nights > len(self.level) and (self.step.is_of_device or not self.metric.is_worse(shift.distance)):
                 self._make_step_the_level()
-            return _build_verdict(word, current, shift, since, _unconfirmed_text(shift))
+            return build_verdict(word, current, shift, since, unconfirmed_text(shift, is_open_to_nights=False))
         if self.step.is_of_device:
-            is_new = self.step.is_confirmed and not self._count_at_level(shift)
-            word, why = self._device_word(shift, is_confirmed=is_new), _nights_text(self.step)
+            is_new = self.step.is_confirmed and not any(self._nights_at_level(shift))
+            word, why = self._device_word(shift, is_confirmed=is_new), nights_text(self.step)
             if self.step.is_confirmed:  # models are then compared with the device as it is now
                 self._make_step_the_level()
-            return _build_verdict(word, current, shift, since, why)
+            return build_verdict(word, current, shift, since, why)
         is_certain = is_confirmed_alone or shift.excludes_none
         if not self.step.is_confirmed or not is_certain:
-            return _build_verdict("suspected", current, shift, since, _unconfirmed_text(shift))
+            return build_verdict("suspected", current, shift, since, unconfirmed_text(shift))
         verdict: Verdict = "regression" if self.metric.is_worse(shift.distance) else "improvement"
         if confirmation is None:
-            why = describe_same_night(shift, None) if is_confirmed_alone else _nights_text(self.step)
-            return _build_verdict(verdict, current, shift, since, why)
+            why = describe_same_night(shift, None) if is_confirmed_alone else nights_text(self.step)
+            return build_verdict(verdict, current, shift, since, why)
         when = "the same night" if confirmation.night == current.night else f"on {confirmation.night}"
         why = describe_same_night(shift, confirmation.comparison, when)
-        decided = _build_verdict(verdict, current, shift, since, why, confirmation.comparison)
+        decided = build_verdict(verdict, current, shift, since, why, confirmation.comparison)
         return replace(decided, decided_on=confirmation.night)
 
     def _judge_in_level(
@@ -238,84 +264,33 @@ class _Series:
     ) -> NightVerdict:
         """Add a night without a shift of the series to the level; the second one in a row ends the step."""
         self.level.append(current)
+        self._add_moves([shift.distance])
         self.step.quiet_nights += 1
         if self.step.quiet_nights == 2:
             self._end_step()
         if current.sessions >= sessions_for_verdict(self.metric) or shift.is_suspect:
             word = self._device_word(shift, is_confirmed=False) if is_of_device else "no change"
-            return _build_verdict(word, current, shift, None, why, decided_by)
+            return build_verdict(word, current, shift, None, why, decided_by)
         why = too_few_sessions(current.sessions, self.metric)
-        return _build_verdict("insufficient data", current, shift, None, why)
+        return build_verdict("insufficient data", current, shift, None, why)
 
     def _end_step(self) -> None:
         """End the step. Nights that were only suspected join the level, those of a confirmed step do not."""
         if not self.step.is_confirmed:
             self.level = sorted([*self.level, *self.step.points], key=lambda each: each.night)
+            self._add_moves(self.step.shifts)
         self.step = Step()
 
     def _make_step_the_level(self) -> None:
+        if self.step.is_of_device:
+            self._add_moves(self.step.shifts)
         self.former_deviations = deviations(self.level)
         self.level, self.step = self.step.points, Step()
 
-
-def _nights_text(step: Step) -> str:
-    count, since = len(step.points), step.points[0].night
-    if step.is_confirmed:
-        return f"{count} nights since {since} confirm it"
-    return f"{count} night{'' if count == 1 else 's'} so far, since {since}"
+    def _add_moves(self, shifts: Sequence[float]) -> None:
+        self.moves = [*self.moves, *map(abs, shifts)][-REMEMBERED:]
 
 
-def _unconfirmed_text(shift: Shift) -> str:
-    return f"not confirmed yet: compare it with {shift.last_good.night} on the same device or wait for the next nights"
-
-
-def _build_verdict(
-    verdict: Verdict,
-    current: Point,
-    shift: Shift,
-    since: str | None,
-    why: str,
-    decided_by: SideComparison | None = None,
-) -> NightVerdict:
-    """Return the verdict on a night that was compared; figures are those of `decided_by`, if there is one."""
-    metric = shift.metric
-    is_shifted = since is not None or shift.is_suspect
-    good = (shift.last_good if is_shifted else shift.baseline[-1]).night
-    if is_shifted and is_same_content(current, shift):
-        why = f"neither model nor runner changed since {good}; {why}"
-    if decided_by is None or verdict == "no change":
-        why = f"{metric.change_text(shift.center, shift.distance)} against {_baseline_text(shift, good)}; {why}"
-    before, ratio = metric.figure(shift.center), metric.ratio(shift.center, shift.distance)
-    low, high = None, None  # with too few sessions
-    if decided_by is not None and decided_by.ratio:  # free of what moves a device from night to night
-        before = metric.figure(current.position - math.log(decided_by.ratio))
-        ratio, low, high = decided_by.ratio, decided_by.low, decided_by.high
-    elif current.sessions >= sessions_for_verdict(metric):
-        low, high = (metric.ratio(shift.center, bound) for bound in shift.bounds)
-    return NightVerdict(
-        night=current.night,
-        verdict=verdict,
-        baseline_value=before,
-        ratio=ratio,
-        low=low,
-        high=high,
-        z=shift.distance / shift.scatter if shift.scatter else None,
-        noise_floor=metric.ratio_change(shift.center, shift.floor),
-        baseline_nights=len(shift.baseline),
-        baseline_from=shift.baseline[0].night,
-        baseline_to=good,
-        since=since,
-        reason=why,
-    )
-
-
-def _baseline_text(shift: Shift, good: str) -> str:
-    """Return what a night was compared with; `good` is the last good night."""
-    nights, metric = len(shift.baseline), shift.metric
-    text = f"the median of {nights} nights" if nights > 1 else f"{good}, the only night to compare with"
-    if shift.other_state == shift.distance:
-        return f"{text}, at a level of earlier nights of the device"
-    if shift.other_state is not None:
-        other = metric.change_text(shift.center, shift.other_state)
-        return f"{text} in the last of two states of the device (the other: {other})"
-    return text
+def _in_a_row(nights: Sequence[bool]) -> int:
+    """Return the length of the longest run of True."""
+    return max((sum(1 for _ in run) for value, run in groupby(nights) if value), default=0)

@@ -109,8 +109,8 @@ def test_content_that_comes_back_opens_its_incident_again() -> None:
     (part,) = parts_of(levels(11, 11, 10, 10, 10, 11, 11))
     assert (*state(part), part.reopened) == ("confirmed", day(0), None, 1)
     # other content that is as slow is another incident
-    nights = levels(11, 11, 10, 10, 10, 11, 11)
-    nights[-2:] = [replace(each, content="other") for each in nights[-2:]]
+    nights = levels(11, 11, 10, 10, 10, 11, 11, 11)
+    nights[-3:] = [replace(each, content="other") for each in nights[-3:]]
     assert [part.state for part in parts_of(nights)] == ["fixed", "confirmed"]
 
 

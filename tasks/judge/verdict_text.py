@@ -1,0 +1,75 @@
+"""Verdicts on nights with their figures and their reasons in words."""
+
+import math
+
+from tasks.judge.comparison import SideComparison
+from tasks.judge.night import NightVerdict, Verdict, sessions_for_verdict
+from tasks.judge.shift import Point, Shift
+from tasks.judge.step import Step, is_same_content
+
+
+def nights_text(step: Step) -> str:
+    count, since = len(step.points), step.points[0].night
+    if step.is_confirmed:
+        return f"{count} nights since {since} confirm it"
+    return f"{count} night{'' if count == 1 else 's'} so far, since {since}"
+
+
+def unconfirmed_text(shift: Shift, *, is_open_to_nights: bool = True) -> str:
+    """Return what would confirm a shift; further nights may if `is_open_to_nights` and no state explains it."""
+    compare = f"not confirmed yet: compare it with {shift.last_good.night} on the same device"
+    if is_open_to_nights and (shift.excludes_none or not shift.may_be_other_state):
+        return f"{compare} or wait for the next nights"
+    return f"{compare}; further nights alone do not confirm it"
+
+
+def build_verdict(
+    verdict: Verdict,
+    current: Point,
+    shift: Shift,
+    since: str | None,
+    why: str,
+    decided_by: SideComparison | None = None,
+) -> NightVerdict:
+    """Return the verdict on a night that was compared; figures are those of `decided_by`, if there is one."""
+    metric = shift.metric
+    is_shifted = since is not None or shift.is_suspect
+    good = (shift.last_good if is_shifted else shift.baseline[-1]).night
+    if is_shifted and is_same_content(current, shift):
+        why = f"neither model nor runner changed since {good}; {why}"
+    if decided_by is None or verdict == "no change":
+        why = f"{metric.change_text(shift.center, shift.distance)} against {_baseline_text(shift, good)}; {why}"
+    before, ratio = metric.figure(shift.center), metric.ratio(shift.center, shift.distance)
+    low, high = None, None  # with too few sessions
+    if decided_by is not None and decided_by.ratio:  # free of what moves a device from night to night
+        before = metric.figure(current.position - math.log(decided_by.ratio))
+        ratio, low, high = decided_by.ratio, decided_by.low, decided_by.high
+    elif current.sessions >= sessions_for_verdict(metric):
+        low, high = (metric.ratio(shift.center, bound) for bound in shift.bounds)
+    return NightVerdict(
+        night=current.night,
+        verdict=verdict,
+        baseline_value=before,
+        ratio=ratio,
+        low=low,
+        high=high,
+        z=shift.distance / shift.scatter if shift.scatter else None,
+        noise_floor=metric.ratio_change(shift.center, shift.floor),
+        baseline_nights=len(shift.baseline),
+        baseline_from=shift.baseline[0].night,
+        baseline_to=good,
+        since=since,
+        reason=why,
+    )
+
+
+def _baseline_text(shift: Shift, good: str) -> str:
+    """Return what a night was compared with; `good` is the last good night."""
+    nights, metric = len(shift.baseline), shift.metric
+    text = f"the median of {nights} nights" if nights > 1 else f"{good}, the only night to compare with"
+    if shift.other_state == shift.distance:
+        return f"{text}, at a level of earlier nights of the device"
+    if shift.other_state is not None:
+        other = metric.change_text(shift.center, shift.other_state)
+        return f"{text} in the last of two states of the device (the other: {other})"
+    return text
