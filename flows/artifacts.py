@@ -21,7 +21,8 @@ from flows.device.states import DeviceState
 from flows.formatting import page_link, report_link
 from flows.progress import board
 from tasks.pages.comparison import night_markdown, verdict_row
-from tasks.results.verdicts import VerdictRow, night_headline
+from tasks.results.night import night_headline
+from tasks.results.verdicts import VerdictRow
 
 _PAUSE_S = 10.0  # between two updates of the table `progress`
 # Prefect stores every update of the table as an event. So a table of many devices is sent less often.

@@ -26,8 +26,9 @@ from tasks.measure.health import HealthError, Registry
 from tasks.pages.notify import Message, send
 from tasks.results.devices import noise_lines
 from tasks.results.incidents import IncidentRow, open_incidents, read_incidents
+from tasks.results.night import night_headline
 from tasks.results.reader import open_answers, open_reader
-from tasks.results.verdicts import WORSE, FailingVerdict, VerdictRow, failed_lines, failing_verdicts, night_headline
+from tasks.results.verdicts import WORSE, FailingVerdict, VerdictRow, failed_lines, failing_verdicts
 from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)

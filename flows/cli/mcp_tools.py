@@ -27,9 +27,10 @@ from tasks.judge.figures import METRICS
 from tasks.results.changes import worst_first, write_pair
 from tasks.results.compare import compare_arms
 from tasks.results.incidents import open_incidents, read_incidents
+from tasks.results.night import night_headline
 from tasks.results.reader import open_reader
 from tasks.results.sessions import RunRow, read_sessions
-from tasks.results.verdicts import VerdictRow, night_headline, read_night
+from tasks.results.verdicts import VerdictRow, read_night
 from tasks.store.workspace import Workspace
 
 LIMITS = Limits(max_s=60.0, max_bytes=64 << 20)

@@ -47,8 +47,9 @@ def verdicts(
     from flows.warehouse.readable import readable_warehouse
     from tasks.pages.benchmarks import benchmarks
     from tasks.results.incidents import night_data, open_incidents, read_incidents
+    from tasks.results.night import night_comparison
     from tasks.results.reader import open_reader
-    from tasks.results.verdicts import failed_lines, failing_verdicts, night_comparison, read_night
+    from tasks.results.verdicts import failed_lines, failing_verdicts, read_night
 
     workspace = Workspace(data_dir, warehouse)
     if week:

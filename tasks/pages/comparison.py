@@ -20,8 +20,9 @@ from tasks.results.changes import (
     worst_first,
     write_pair,
 )
+from tasks.results.night import night_headline
 from tasks.results.text import numbered, series_title, signed_percent, with_code
-from tasks.results.verdicts import VerdictRow, latency_verdicts, night_headline
+from tasks.results.verdicts import VerdictRow, latency_verdicts
 
 _SERIES = ("model", "device", "precision", "variant", "threads")
 _MAX_CHANGED = 10

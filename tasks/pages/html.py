@@ -104,9 +104,9 @@ def as_json(value: Any) -> Markup:
 def from_page(context: Context, address: str) -> str:
     """Return an address of the site relative to the page; empty if the page stands alone, or if it is not published.
 
-    Addresses outside of the site stay as they are.
+    Addresses outside of the site stay as they are, and so do sections of the page, such as `#matrix`.
     """
-    if "://" in address:
+    if "://" in address or address.startswith("#"):
         return address
     page: Page = context["page"]
     published: Container[str] | None = context["published"]

@@ -23,7 +23,7 @@ from tasks.results.reader import Answers, ReportError
 from tasks.results.sessions import failure_counts_in_words
 from tasks.results.table import Table
 from tasks.results.text import counted, duration, listed, numbered
-from tasks.results.verdicts import VerdictRow, is_compared
+from tasks.results.verdicts import VerdictRow, is_compared, latency_verdicts, other_verdicts
 from tasks.store.files import write_complete
 
 SectionOf = Callable[[Answers], Section]
@@ -138,11 +138,16 @@ def _page(answers: Answers, sections: Sequence[Section]) -> Page:
 
 
 def _figures(answers: Answers) -> list[Figure]:
-    """Return the number of regressions (only with earlier nights), of sessions by outcome, of devices and of models."""
-    sweep, slower = answers.sweep, len(regressions(answers))
-    compared = Figure(f"{slower:,}", "regression" if slower == 1 else "regressions", "bad" if slower else "quiet")
+    """Return how many series are slower and how many other figures worse (only with earlier nights), and of sessions
+    by outcome, of devices and of models.
+    """
+    sweep, worse = answers.sweep, regressions(answers)
+    slower = latency_verdicts(worse)
+    compared = [Figure(f"{len(slower):,}", "series slower", "bad" if slower else "quiet")]
+    if others := other_verdicts(worse):
+        compared.append(Figure(f"{len(others):,}", "other figures worse", "bad"))
     return [
-        *([compared] if is_compared(answers.rows(VerdictRow)) else []),
+        *(compared if is_compared(answers.rows(VerdictRow)) else []),
         Figure(f"{sweep.succeeded:,}", "succeeded"),
         Figure(f"{sweep.failed:,}", "failed", "bad" if sweep.failed else "quiet"),
         Figure(f"{sweep.invalid:,}", "invalid", "bad" if sweep.invalid else "quiet"),

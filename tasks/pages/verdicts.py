@@ -8,6 +8,7 @@ from tasks.judge.drift import slow_drift
 from tasks.judge.figures import percent_change
 from tasks.pages.page import Block, Fold, Paragraph, Points, Section
 from tasks.results.cells import CellRow, device_and_conditions
+from tasks.results.night import night_headline
 from tasks.results.reader import Answers
 from tasks.results.table import build_table
 from tasks.results.text import Code, Text, counted, joined, separated, signed_percent
@@ -18,7 +19,6 @@ from tasks.results.verdicts import (
     VerdictRow,
     has_answer,
     latency_verdicts,
-    night_headline,
     other_verdicts,
 )
 

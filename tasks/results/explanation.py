@@ -4,7 +4,7 @@ import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 from devices.errors import InputError
@@ -204,11 +204,11 @@ def worst_series_first(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
     return sorted(rows, key=rank)
 
 
-def compare_command(reader: Reader, row: CellRow, night: date, baseline_to: date | None) -> str:
-    """Return the command that compares a series in a night with the last good one; None: with the day before."""
+def closer_command(reader: Reader, row: CellRow, night: date, baseline_to: date | None) -> str:
+    """Return the command that compares a series in a night with the last good one; without one, that explains it."""
     model = reader.warehouse_names.get(row.model, row.model)
-    words = ["etfarm", "compare", str(baseline_to or night - timedelta(days=1)), str(night)]
-    return shlex.join([*words, "--model", model, "--device", row.device, "--precision", row.precision])
+    words = ["compare", str(baseline_to), str(night), "--model", model] if baseline_to else ["explain", model]
+    return shlex.join(["etfarm", *words, "--device", row.device, "--precision", row.precision])
 
 
 def _cell_facts(reader: Reader, cells: Sequence[CellFactsRow], answers: Answers | None) -> list[Fact]:
@@ -285,8 +285,8 @@ def _remedy(reader: Reader, row: SeriesRow, night: VerdictRow, sessions: Sequenc
     elif night.verdict == "inaccurate":
         query = f"FROM cell_accuracy WHERE cell = '{row.cell}'"
         yield ("Its outputs: ", Code(shlex.join(["etfarm", "sql", query])))
-    elif night.sessions and night.verdict not in _NEXT_STEPS:
-        yield ("Look closer: ", Code(compare_command(reader, row, night.night, night.baseline_to)))
+    elif night.sessions and night.baseline_to and night.verdict not in _NEXT_STEPS:
+        yield ("Look closer: ", Code(closer_command(reader, row, night.night, night.baseline_to)))
     if trace := _trace_step(sessions):
         yield trace
 

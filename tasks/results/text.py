@@ -18,7 +18,7 @@ class Link(str):
     """Text that links to a page of the site; plain text where there is no site."""
 
     to: str
-    """The address of the page, relative to the home page, or a URL."""
+    """The address of the page, relative to the home page, a URL, or a section of the same page, such as `#matrix`."""
 
     def __new__(cls, text: str, to: str) -> "Link":
         link = super().__new__(cls, text)

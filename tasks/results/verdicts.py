@@ -1,6 +1,5 @@
 """Verdicts on series in a night: slower, faster or without a change, by how much, since when, and why."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -11,8 +10,7 @@ from devices.suggest import nights_beside
 from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.judge.figures import LATENCY, METRICS
 from tasks.judge.step import INTERLEAVED
-from tasks.results.cells import CellRow, ChangePercent, Interval, device_and_conditions
-from tasks.results.changes import CHANGED, Comparison, SeriesChange, SideFacts
+from tasks.results.cells import CellRow, ChangePercent, Interval
 from tasks.results.latency import NO_INTERVAL
 from tasks.results.reader import Reader
 from tasks.results.table import NOTHING, Cell, Number, Percent, Words
@@ -40,25 +38,11 @@ _FAILING: dict[FailingVerdict, set[str]] = {
     "never": set(),
 }
 WORSE = _FAILING["suspected"] | _FAILING["device"]
-_WORDS = {"regression": "slower", "improvement": "faster", "no change": "same"}
-"""How a comparison words a verdict."""
 _DATA = (
     "verdict", "metric", "model", "device", "precision", "variant", "threads", "sessions", "ratio", "low", "high",
     "cause", "changed", "reason",
 )  # fmt: skip
 _MAX_NAMED = 3
-_COUNTED = {
-    "failed": ("failed",),
-    "outputs inaccurate": ("inaccurate",),
-    "suspected": ("suspected",),
-    "slower with its device, model and runner unchanged": ("device slower",),
-    "faster": ("improvement", "device faster"),
-    "new": ("new",),
-    "unclear": ("unclear",),
-    "cannot be judged, too little data": ("insufficient data",),
-    "cannot be judged, conditions not met": ("invalid environment",),
-}
-"""How the headline counts verdicts on latency other than regression and no change."""
 QUIET = ("no change", "insufficient data", "new")
 """Verdicts that need nobody's attention."""
 
@@ -188,34 +172,6 @@ def other_verdicts(verdicts: Sequence[VerdictRow]) -> list[VerdictRow]:
     return [verdict for verdict in verdicts if verdict.metric != LATENCY.name]
 
 
-def night_comparison(night: str, verdicts: Sequence[VerdictRow]) -> Comparison:
-    """Return a night as a comparison: A is the nights before it, and the changes are its verdicts on latency."""
-    return Comparison(
-        a="the nights before",
-        b=f"night {night}",
-        changes=[_as_change(verdict) for verdict in latency_verdicts(verdicts)],
-        headline=night_headline(verdicts),
-        remarks=failed_lines(verdicts),
-        other_figures=[verdict.line for verdict in other_verdicts(verdicts)],
-    )
-
-
-def _as_change(verdict: VerdictRow) -> SeriesChange:
-    """Return a verdict on latency as a change: A is the nights before, B the night."""
-    word = _WORDS.get(verdict.verdict, verdict.verdict if verdict.verdict in CHANGED else "unknown")
-    shared = ("model", "device", "precision", "variant", "threads", "ratio", "low", "high", "cause", "changed")
-    before_ms, after_ms = (None if ns is None else ns / 1e6 for ns in (verdict.baseline_value, verdict.value))
-    return SeriesChange(
-        **{name: getattr(verdict, name) for name in (*shared, "night", "series_id")},
-        word=word,
-        answer=word if word in ("same", "unknown", "inaccurate", "failed") else "different",
-        in_words=f"{verdict.verdict}: {verdict.reason}",
-        is_regression=verdict.verdict == "regression",
-        a=SideFacts(time_ms=before_ms),
-        b=SideFacts(sessions=verdict.sessions, time_ms=after_ms, cell=verdict.cell),
-    )
-
-
 def failing_verdicts(verdicts: Sequence[VerdictRow], fail_on: FailingVerdict) -> list[VerdictRow]:
     """Return the verdicts that make a sweep Failed with this `fail_on`."""
     return [verdict for verdict in verdicts if verdict.verdict in _FAILING[fail_on]]
@@ -234,40 +190,6 @@ def is_compared(verdicts: Sequence[VerdictRow]) -> bool:
 def has_answer(verdicts: Sequence[VerdictRow]) -> bool:
     """Return whether the verdicts state more than a first night: a comparison, inaccurate outputs or a failure."""
     return is_compared(verdicts) or any(verdict.verdict in ("inaccurate", "failed") for verdict in verdicts)
-
-
-def night_headline(verdicts: Sequence[VerdictRow]) -> str:
-    """Return the answer of a night in one sentence: what got slower, and how many series got each other verdict.
-
-    The numbers in it add up to the number of series; figures other than latency are counted after them.
-    """
-    latency = latency_verdicts(verdicts)
-    if not latency:
-        return "Nothing to judge: no series of a real device was measured."
-    if not has_answer(verdicts):
-        count = counted(len(latency), "series", "series")
-        return f"Nothing to compare with: {count} without an earlier night that counts."
-    by_verdict: dict[str, list[VerdictRow]] = defaultdict(list)
-    for verdict in latency:
-        by_verdict[verdict.verdict].append(verdict)
-    slower = by_verdict["regression"]
-    if slower:
-        worst = max(slower, key=lambda verdict: verdict.impact_ms)
-        since = f" since {worst.since}" if worst.since else ""
-        name = f"{'' if len(slower) == 1 else 'worst '}{worst.model} {worst.precision} {device_and_conditions(worst)}"
-        parts = [
-            f"{len(slower):,} of {len(latency):,} series slower: {name} {signed_percent(worst.ratio or 1.0)} %{since}"
-        ]
-    else:
-        parts = [f"No series of {len(latency):,} slower"]
-    for words, kinds in _COUNTED.items():
-        if number := sum(len(by_verdict[kind]) for kind in kinds):
-            parts.append(f"{words}: {number:,}")
-    if worse := sum(verdict.verdict == "regression" for verdict in other_verdicts(verdicts)):
-        parts.append(f"other figures worse: {worse:,}")
-    if same := len(by_verdict["no change"]):
-        parts.append(f"without a change: {same:,}")
-    return f"{'; '.join(parts)}."
 
 
 def failed_series(verdicts: Sequence[VerdictRow]) -> list[tuple[Text, str]]:

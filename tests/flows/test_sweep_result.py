@@ -80,7 +80,7 @@ def test_a_model_that_failed_is_in_title_message_and_end_state_once_for_each_rea
         message = build_message(result, Workspace(tmp_path))
         # then the title counts its series, and a line has the reason, which its devices do not repeat
         assert message.title.endswith(
-            f": No series of {5 + len(others)} slower; failed: 5{'; without a change: 1' if others else ''}."
+            f": 5 of {5 + len(others)} series failed{'; without a change: 1' if others else ''}."
         )
         line = f"failed: conv fp32 on here, conv fp32 on a, conv fp32 on b: {failed.reason}"
         assert message.body.splitlines()[:-1] == ["sessions: 10 failed", line, "here: it crashed"]

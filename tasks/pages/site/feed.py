@@ -7,7 +7,8 @@ from devices.untrusted import sanitize_line
 from tasks.pages.html import template
 from tasks.results.addresses import night_page, series_page
 from tasks.results.incidents import IncidentRow
-from tasks.results.verdicts import VerdictRow, night_headline
+from tasks.results.night import night_headline
+from tasks.results.verdicts import VerdictRow
 
 MAX_NIGHTS = 5
 _MAX_ENTRIES = 20

@@ -1,7 +1,7 @@
 """The pages of a night and of all nights. A night: what changed, the next command, devices that moved, its sweeps."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import date
 
 from tasks.pages.page import MAX_LISTED, Block, Page, Paragraph, Points, Section
@@ -9,7 +9,8 @@ from tasks.pages.site.matrix import KEY, matrix
 from tasks.results import addresses
 from tasks.results.addresses import cell_page, device_page, model_page, series_page
 from tasks.results.devices import read_devices
-from tasks.results.explanation import compare_command
+from tasks.results.explanation import closer_command
+from tasks.results.night import headline_parts, night_headline
 from tasks.results.reader import Reader, SweepRow
 from tasks.results.series import HistoryRow, NightRow
 from tasks.results.sessions import NightFailureRow
@@ -24,6 +25,7 @@ from tasks.results.text import (
     counted,
     joined,
     sentence,
+    separated,
     series_conditions,
     signed_percent,
     with_code,
@@ -33,8 +35,8 @@ from tasks.results.verdicts import (
     TONES,
     VerdictRow,
     failed_series,
+    has_answer,
     latency_verdicts,
-    night_headline,
     other_verdicts,
     verdict_tone,
 )
@@ -44,7 +46,14 @@ _MAX_STEPS = 5
 _MIN_DEVICES = 3
 """With fewer, the rows of the table are as short as the line that sums them up."""
 _ELSEWHERE = "the pages of models and devices list all series"
-_CHANGES = ("regression", "inaccurate", "suspected", "improvement")
+_WORSE = ("regression", "inaccurate", "suspected")
+_SECTIONS = {
+    "failed": ("failed",),
+    "improvement": ("faster", "devices"),
+    "device slower": ("devices",),
+    **dict.fromkeys(_WORSE, ("changed",)),
+}
+"""Where a page lists the series of a verdict; all others are in its matrix."""
 _LOUD = ("regression", "inaccurate", "failed", "suspected", "device slower")
 _WORDS = {"regression": "slower", "improvement": "faster"}
 _COLUMNS = (
@@ -73,13 +82,14 @@ def list_page(rows: Sequence[NightRow], every_sweep: Iterable[SweepRow]) -> Page
 def page(reader: Reader, night: date, nights: Sequence[NightRow], rows: Sequence[VerdictRow]) -> Page:
     """Return the page of a night from its verdicts; `nights` are all nights, the newest first."""
     latency = latency_verdicts(rows)
-    sections = [Section("changed", "What changed", list(_changes(reader, rows, night)))] if rows else []
+    sections = list(_changes(reader, rows, night)) if rows else []
     if moved := _moved_devices(latency):
         sections.append(Section("devices", "Devices that moved", [Points(moved)]))
     if latency:
         sections.append(Section("matrix", "Models and devices", [matrix(latency), Paragraph(KEY, "quiet")]))
     sections.append(Section("sessions", "How it ran", list(_sweep_blocks(reader, night))))
-    answer: Text = night_headline(rows) if rows else joined(f"{night_headline(rows)} ", _step_without_verdicts(reader))
+    answer = _answer(rows, {section.anchor for section in sections})
+    answer = answer if rows else joined(answer, " ", _step_without_verdicts(reader))
     tone: Tone = next((TONES[verdict] for verdict in _LOUD if any(row.verdict == verdict for row in rows)), "")
     subtitle: list[str] = [f"{night:%A}, {night}"]
     if earlier := next((row.night for row in nights if row.night < night), None):
@@ -88,6 +98,18 @@ def page(reader: Reader, night: date, nights: Sequence[NightRow], rows: Sequence
     if later := next((row.night for row in reversed(nights) if row.night > night), None):
         subtitle += [" · ", Link(f"night after: {later}", addresses.night_page(later))]
     return Page(f"Night of {night}", sections, tuple(subtitle), answer, tone)
+
+
+def _answer(rows: Sequence[VerdictRow], anchors: Container[str]) -> Text:
+    """Return the headline of a night; each count leads to the section of the page that lists its series."""
+    if not has_answer(rows):
+        return night_headline(rows)
+    parts: list[Text] = []
+    for part in headline_parts(rows):
+        places = _SECTIONS.get(part.verdicts[0], ()) if part.verdicts else ("others",)
+        anchor = next((each for each in places if each in anchors), "matrix")
+        parts.append((Link(part.count, f"#{anchor}"), part.worst))
+    return joined(separated(parts, "; "), ".")
 
 
 def _step_without_verdicts(reader: Reader) -> Text:
@@ -116,35 +138,42 @@ def _sweep_blocks(reader: Reader, night: date) -> Iterator[Block]:
         yield Paragraph("Every session has a result.")
 
 
-def _changes(reader: Reader, rows: Sequence[VerdictRow], night: date) -> Iterator[Block]:
-    """Yield failed series, changes of latency (largest first, improvements last), and changes of other figures."""
-    latency = [row for row in latency_verdicts(rows) if row.verdict in _CHANGES]
+def _changes(reader: Reader, rows: Sequence[VerdictRow], night: date) -> Iterator[Section]:
+    """Yield what failed, what got worse (the largest change first), what got faster, and other figures that changed."""
+    latency = sorted(latency_verdicts(rows), key=lambda row: -abs(row.impact_ms))
+    worse, faster = ([row for row in latency if row.verdict in kinds] for kinds in (_WORSE, ("improvement",)))
     failed, others = failed_series(rows), other_verdicts(rows)
     if failed:
-        yield Paragraph("Failed, without a time:", tone="bad")
         points = [joined(names, ": ", with_code(f"{reason.rstrip('.')}.")) for names, reason in failed[:_MAX_CHANGES]]
-        yield Points(points)
-    latency.sort(key=lambda row: (row.verdict == "improvement", -abs(row.impact_ms)))
-    if not latency and not others and not failed:
-        yield Paragraph("No model changed.")
-    if lines := list(_models_on_many_devices(rows, latency)):
-        yield Points(lines)
-    if latency:
-        yield _changes_table(reader, latency, night)
-        yield Paragraph("What to do first:")
-        yield Points(_first_steps(reader, latency), ordered=True)
+        yield Section("failed", "Failed, without a time", [Points(points)])
+    if worse:
+        changes = _table_of_changes(reader, rows, worse, night)
+        steps: list[Block] = [Paragraph("What to do first:"), Points(_first_steps(reader, worse), ordered=True)]
+        yield Section("changed", "What changed", [*changes, *steps])
+    if faster:
+        yield Section("faster", "What got faster", _table_of_changes(reader, rows, faster, night))
     if others:
-        yield Paragraph("Other figures than latency that changed:")
-        yield first_rows(others, _MAX_CHANGES, _ELSEWHERE, without=ONLY_OF_LATENCY)
+        table = first_rows(others, _MAX_CHANGES, _ELSEWHERE, without=ONLY_OF_LATENCY)
+        yield Section("others", "Other figures than latency that changed", [table])
+    if not (failed or worse or faster or others):
+        yield Section("changed", "What changed", [Paragraph("No model changed.")])
 
 
-def _first_steps(reader: Reader, changes: list[VerdictRow]) -> list[Text]:
+def _table_of_changes(
+    reader: Reader, rows: Sequence[VerdictRow], changes: Sequence[VerdictRow], night: date
+) -> list[Block]:
+    """Return changes of latency as a table, and the models that changed alike on many devices before it."""
+    lines = list(_models_on_many_devices(rows, changes))
+    return [*([Points(lines)] if lines else []), _changes_table(reader, changes, night)]
+
+
+def _first_steps(reader: Reader, changes: Sequence[VerdictRow]) -> list[Text]:
     """Return the first change of each model, precision and verdict, at most five, with the command that shows more."""
     first_of_model = {(row.model, row.precision, row.verdict): row for row in reversed(changes)}
     steps: list[Text] = []
     for row in sorted(first_of_model.values(), key=changes.index)[:_MAX_STEPS]:
         name = Link(f"{row.model} {row.precision} on {row.device}", series_page(row.series_id, row.device))
-        command = Code(compare_command(reader, row, row.night, row.baseline_to))
+        command = Code(closer_command(reader, row, row.night, row.baseline_to))
         steps.append((name, f": {sentence(row.reason)} Look closer: ", command))
     return steps
 
@@ -188,13 +217,14 @@ def _changes_table(reader: Reader, rows: Sequence[VerdictRow], night: date) -> T
         interval = f" ({signed_percent(row.low or 1.0)} to {signed_percent(row.high or 1.0)})" if has_interval else ""
         before, after = (row.figure(value) or DASH for value in (row.baseline_value, row.value))
         history = tuple(histories.get((row.series_id, row.device), ()))
-        changed = f"Changed: {row.changed}." if row.changed else "Nothing else changed."
+        nothing = "" if row.baseline_value is None else "Nothing else changed."
+        changed = f"Changed: {row.changed}." if row.changed else nothing
         line = [
             Cell(series),
             Cell((row.verdict, f" since {row.since}" if row.since else ""), tone=verdict_tone(row.verdict)),
             Cell((f"{before}, ", Link(after, cell_page(row.cell))), sort=row.value),
             Cell(f"{signed_percent(row.ratio)}{interval}", sort=row.ratio) if row.ratio is not None else NOTHING,
-            Cell(f"{row.impact_ms:+,.3f}", sort=row.impact_ms),
+            NOTHING if row.baseline_value is None else Cell(f"{row.impact_ms:+,.3f}", sort=row.impact_ms),
             Cell((Link("history", series_page(row.series_id, row.device)),), line=history),
             Cell(joined(with_code(f"{row.cause}. "), changed) if row.cause else changed),
         ]

@@ -15,7 +15,7 @@ from tests.fixtures.pages import Pages
 from tests.fixtures.warehouse import BundleMaker
 
 REASON = f"2 of 2 sessions failed (export_failed): {WHY}"
-HEADLINE = "No series of 3 slower; failed: 2; cannot be judged, too little data: 1."
+HEADLINE = "2 of 3 series failed; cannot be judged, too little data: 1."
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_the_home_page_and_the_feed_name_it_with_its_reason_once(maker: BundleMa
         home, nights, models = (pages.read(name) for name in ("index.html", "nights.html", "models.html"))
         feed, model = pages.html("feed.atom"), pages.read("models/toy.html")
     assert home.answer == HEADLINE
-    assert home.words["changed"].count(f"toy fp32 on host: {REASON}.") == 1
+    assert home.words["failed"].count(f"toy fp32 on host: {REASON}.") == 1
     assert nights.column("all", "Failed") == models.column("all", "Failed") == ["2"]
     assert "toy failed since 2026-11-01" in feed
     assert WHY in model.words["explained"]

@@ -33,7 +33,7 @@ def test_a_regression_is_the_first_thing_that_a_reader_meets() -> None:
     evidence = "(+10.0 %; eight sessions, 95 % interval +8.0 to +12.0 %)"
     assert part.summary == f"Slower: toy fp32 on host with SME2 off and one thread {evidence}."
     page = sweep_page(answers_of(*rows))
-    assert (page.figures[0].value, page.figures[0].label) == ("1", "regression")
+    assert (page.figures[0].value, page.figures[0].label) == ("1", "series slower")
 
 
 def test_a_first_night_has_nothing_to_compare_with_and_counts_no_regressions() -> None:
@@ -41,7 +41,7 @@ def test_a_first_night_has_nothing_to_compare_with_and_counts_no_regressions() -
     part = section_of(first)
     assert part.words == "Nothing to compare with: one series without an earlier night that counts."
     assert part.tables == []
-    assert "regressions" not in {figure.label for figure in sweep_page(answers_of(first)).figures}
+    assert "series slower" not in {figure.label for figure in sweep_page(answers_of(first)).figures}
 
 
 def test_other_figures_that_changed_are_in_a_table_with_both_values() -> None:
@@ -56,8 +56,10 @@ def test_other_figures_that_changed_are_in_a_table_with_both_values() -> None:
     # then the figure of a file is that of no device, and the latency is counted apart
     assert part.summary.startswith("No series got slower. Worse: toy fp32 on host with SME2 off and one thread: ")
     assert "toy fp32: .pte size 4 MB -> 8 MB" in part.summary
-    assert part.words.startswith("No series of 1 slower; other figures worse: 2; without a change: 1.")
+    assert part.words.startswith("other figures worse: 2; 1 of 1 series without a change.")
     assert part.column("Verdict", table=1) == ["no change"]
+    figures = sweep_page(answers_of(*changes, verdict("no change", baseline_nights=3))).figures
+    assert [(each.value, each.label) for each in figures[:2]] == [("0", "series slower"), ("2", "other figures worse")]
 
 
 def test_a_series_that_cannot_be_judged_is_sorted_as_one_without_a_change() -> None:

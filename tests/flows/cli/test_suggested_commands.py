@@ -1,0 +1,71 @@
+"""What a page suggests works: each command that reads the warehouse is run."""
+
+import re
+import shlex
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sql.warehouse import open_read_only
+from tasks.pages.site.site import Site
+from tasks.results.reader import Reader
+from tests.fixtures.command import Command
+from tests.fixtures.nights import failed_night_of, night_of
+from tests.fixtures.pages import Pages
+from tests.fixtures.warehouse import BundleMaker
+
+READING = ("compare", "explain", "sql", "trace", "verdicts")
+NEW = "wrong"
+
+
+@pytest.fixture(scope="module")
+def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
+    """A model that got slower, one that got faster, one that cannot be exported, and one with inaccurate outputs that
+    no earlier night has.
+    """
+    maker = BundleMaker(tmp_path_factory.mktemp("suggested"))
+    for day in range(1, 11):
+        for model, factor in (("slow", 1.2), ("fast", 0.8), ("broken", 1.0)):
+            changes: dict[str, Any] = {"model__name": model, "model__pte_sha256": "p2" if day > 7 else "p1"}
+            if (model, day) == ("broken", 10):
+                failed_night_of(maker, day, model__name=model)
+            else:
+                night_of(maker, day, factor if day > 7 else 1.0, **changes)
+    compared = {"output": 0, "reference": "fp32", "max_abs_error": 1.0, "max_rel_error": 1.0}
+    inaccurate = [compared | {"nonfinite_mismatches": 0, "is_inaccurate": True}]
+    night_of(maker, 10, model__name=NEW, accuracy=inaccurate)
+    assert maker.load().refused == []
+    return maker
+
+
+def suggested(maker: BundleMaker) -> dict[str, list[str]]:
+    """Return the commands of the page of the newest night and of those of all models, by page."""
+    with open_read_only(maker.warehouse) as connection:
+        pages = Pages(Site(Reader(connection), "x"))
+        names = ["index.html", *(f"models/{model}.html" for model in ("slow", "fast", "broken", NEW))]
+        html = {name: pages.html(name) for name in names}
+    return {name: re.findall(r"<code>(etfarm [^<]*)</code>", text) for name, text in html.items()}
+
+
+def test_commands_that_pages_suggest_are_those_that_work(command: Command, maker: BundleMaker, tmp_path: Path) -> None:
+    commands = {unescape(each) for of_page in suggested(maker).values() for each in of_page}
+    run = [words for words in map(shlex.split, sorted(commands)) if words[1] in READING and "MODEL" not in words]
+    assert {words[1] for words in run} >= {"compare", "explain", "sql", "trace"}
+    for _, *words in run:
+        places = [str(tmp_path / word) if word.endswith(".json") else word for word in words]
+        store = ("--data-dir", maker.bundles.parent) if words[0] == "trace" else ("--warehouse", maker.warehouse)
+        ended = command(*places, *store)
+        assert (ended.code, ended.err) == (0, ""), words
+
+
+def test_a_model_without_an_earlier_night_is_not_compared_with_one(maker: BundleMaker) -> None:
+    commands = [each for of_page in suggested(maker).values() for each in of_page if f"--model {NEW}" in each]
+    assert not [each for each in commands if each.startswith("etfarm compare")]
+
+
+def test_what_got_faster_is_not_among_what_to_do_first(maker: BundleMaker) -> None:
+    home = suggested(maker)["index.html"]
+    assert not [each for each in home if "fast" in each]
+    assert [each for each in home if each.startswith("etfarm compare") and "slow" in each]

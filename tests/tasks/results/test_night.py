@@ -1,0 +1,30 @@
+"""The answer of a night: a count of each verdict that a series has, those without a change last."""
+
+import pytest
+
+from tasks.results.night import headline_parts, night_headline
+from tests.tasks.pages.rows import verdict
+
+EVERY = (
+    "no change", "invalid environment", "insufficient data", "unclear", "new", "device faster", "improvement",
+    "device slower", "suspected", "inaccurate", "failed", "regression",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("absent", EVERY)
+def test_each_verdict_of_a_series_is_counted_once_and_others_are_not_named(absent: str) -> None:
+    rows = [verdict(each, baseline_nights=3) for each in EVERY if each != absent]
+    parts = headline_parts(rows)
+    counted = [each for part in parts for each in part.verdicts]
+    assert set(EVERY) - {absent} <= set(counted)
+    assert absent not in counted or absent in ("improvement", "device faster")  # one count of both
+    assert parts[-1].verdicts == (("no change",) if absent != "no change" else ("invalid environment",))
+    # then the first states how many series there are, whatever it counts
+    assert parts[0].count.startswith(f"1 of {len(rows)} series ")
+    assert not any(" of " in part.count for part in parts[1:])
+    assert night_headline(rows).startswith(parts[0].count)
+
+
+def test_other_figures_that_got_worse_are_counted_before_the_series_without_a_change() -> None:
+    rows = [verdict("no change", baseline_nights=3), verdict("regression", metric="peak memory")]
+    assert [part.count for part in headline_parts(rows)] == ["other figures worse: 1", "1 of 1 series without a change"]
