@@ -18,6 +18,7 @@ from devices.untrusted import sanitize
 from tasks.bundle.cell import Mode, Status, Variant
 from tasks.export.recipes import RECIPES
 from tasks.judge.figures import METRICS
+from tasks.judge.incidents import Kind, State
 from tasks.judge.night import Verdict
 from tasks.pages.rows import for_json
 from tasks.results.operators import CATEGORIES
@@ -27,9 +28,14 @@ MAX_CHARS = 2_000
 MAX_ROWS = 200
 _MAX_ROW_CHARS = 40_000
 _MAX_ITEMS = 100
-_FIXED_WORDS = {*chain.from_iterable(map(get_args, (Verdict, Variant, Mode, Status))), *METRICS, *RECIPES, *CATEGORIES}
+_FIXED_WORDS = {
+    *chain.from_iterable(map(get_args, (Verdict, Variant, Mode, Status, Kind, State))),
+    *METRICS,
+    *RECIPES,
+    *CATEGORIES,
+}
 _FIXED_WORDS |= {"ms", "bytes", "share", "difference", "before", "after", "different", "same", "unknown", "accurate"}
-_HASH_OR_DATE = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}|\d{4}-\d\d-\d\d")
+_HASH_OR_DATE = re.compile(r"[0-9a-f]{8}|[0-9a-f]{16}|[0-9a-f]{64}|\d{4}-\d\d-\d\d")
 
 
 def marked(value: Any) -> Any:
