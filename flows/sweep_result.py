@@ -187,38 +187,37 @@ def _errors_as_warnings() -> Iterator[None]:
 
 
 def build_message(result: SweepResult, workspace: Workspace) -> Message:
-    """Return the message about a sweep that has ended: at most 10 regressions, 10 failures and 10 causes of devices."""
+    """Return the message about a sweep that has ended: at most 10 incidents, 10 failures and 10 causes of devices.
+
+    Incidents are those that its verdicts are part of; other ones that are open are counted.
+    """
     summary = "The verdicts could not be read." if result.verdicts is None else night_headline(result.rows)
     lines = [result.sessions_line, *result.errors]
-    for sentences in (_change_lines(result, workspace), failed_lines(result.rows)):
+    every = _read_open_incidents(workspace)
+    incidents = [each for each in every if each.incident_id in {row.incident_id for row in result.rows}]
+    alone = [row for row in result.rows if row.incident_id not in {each.incident_id for each in incidents}]
+    changes = [each.line for each in incidents] + [row.line for row in failing_verdicts(alone, "regression")]
+    for sentences in (changes, failed_lines(alone)):
         lines += sentences[:_MAX_LINES]
         if len(sentences) > _MAX_LINES:
             lines.append(f"{len(sentences) - _MAX_LINES} more in the report")
+    if others := len(every) - len(incidents):
+        lines.append(f"open incidents of other sweeps or nights: {others}")
     lines += [*_device_lines(result, workspace), result.report_line]
     if result.rows and (page := page_link(result.rows[0].night)):
         lines.append(f"page: {page}")
     return Message(f"{result.sweep_id}{' failed' if result.is_bad else ''}: {summary}", "\n".join(lines), result.is_bad)
 
 
-def _change_lines(result: SweepResult, workspace: Workspace) -> list[str]:
-    """Return the incidents that the verdicts on the sweep are part of, a line each, then regressions outside of them.
-
-    Other incidents that are open are counted. Without a readable warehouse, all regressions are named.
-    """
-    incidents: list[IncidentRow] = []
+def _read_open_incidents(workspace: Workspace) -> list[IncidentRow]:
+    """Return the open incidents of the farm; empty without a readable warehouse."""
     with (
         contextlib.suppress(FarmError, WarehouseError),
         readable_warehouse(workspace) as file,
         open_reader(file) as reader,
     ):
-        incidents = [row for row in open_incidents(read_incidents(reader)) if row.kind != "failure"]
-    ids = {row.incident_id for row in result.rows}
-    named = [row for row in incidents if row.incident_id in ids]
-    named_ids = {row.incident_id for row in named}
-    alone = [row.line for row in failing_verdicts(result.rows, "regression") if row.incident_id not in named_ids]
-    others = len(incidents) - len(named)
-    more = [f"open incidents of other sweeps or nights: {others}"] if others else []
-    return [*(row.line for row in named), *alone, *more]
+        return open_incidents(read_incidents(reader))
+    return []
 
 
 def _device_lines(result: SweepResult, workspace: Workspace) -> list[str]:
