@@ -68,8 +68,16 @@ def decide(chance: random.Random) -> Decisions:
         "decided_by": "a@b",
         "decided_at": datetime(2026, 11, NIGHTS, 9, tzinfo=UTC),
     }
-    night = {"kind": "night_exclusion", "night": date(2026, 11, excluded), "series": Selector(model="voice")}
-    acceptance = {"kind": "acceptance", "night": date(2026, 11, onset), "series": Selector(model="ranker")}
+    night: dict[str, Any] = {
+        "kind": "night_exclusion",
+        "night": date(2026, 11, excluded),
+        "series": Selector(model="voice"),
+    }
+    acceptance: dict[str, Any] = {
+        "kind": "acceptance",
+        "night": date(2026, 11, onset),
+        "series": Selector(model="ranker"),
+    }
     return Decisions((Decision(id="1" * 8, **night, **common), Decision(id="2" * 8, **acceptance, **common)))
 
 
