@@ -1,5 +1,5 @@
--- The newest commits of the sweep file in the night $bad of a series on a device ($series_id, $device), then those in the
--- last night before it that ran $pte_sha256 and $runner_sha256; JSON, see session.
+-- The newest commits of the sweep file in the night $bad of a series on a device ($series_id, $device), then those of
+-- the last night before it that ran $pte_sha256 and $runner_sha256; JSON, see session.
 SELECT
     night,
     max_by(source_commits, started_at) AS commits

@@ -1,6 +1,5 @@
 """Explain a series (verdict, changes, where the time goes, next step) with the sentences of the other modules."""
 
-import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,10 +14,17 @@ from tasks.results.cells import CellRow
 from tasks.results.changes import Comparison, SeriesChange, answer_text, is_changed, worst_first
 from tasks.results.devices import conditions_in_words, waits_in_words
 from tasks.results.incidents import find_incident, read_incidents
-from tasks.results.operators import ModuleRow, PortableRow, heaviest_modules, portable_in_words, time_in_words
+from tasks.results.operators import (
+    ModuleRow,
+    PortableRow,
+    changed_operators,
+    heaviest_modules,
+    portable_in_words,
+    time_in_words,
+)
 from tasks.results.provenance import CellFactsRow, describe_origin, limit_to_cells
 from tasks.results.reader import Answers, Reader, SweepRow
-from tasks.results.series import SeriesRow
+from tasks.results.series import SeriesRow, worst_series_first
 from tasks.results.sessions import FailureRow, failures_in_words, read_cell_sessions
 from tasks.results.sme2 import coverage_in_words, shift_in_words, sme2_in_words
 from tasks.results.sweep_advice import other_advice, portable_advice
@@ -47,6 +53,7 @@ _NEXT_STEPS = {
     "no change": "Nothing, as far as the time is concerned.",
 }
 """Next step after a verdict; after any other, a command compares the night with the last good one."""
+_WITH_CAUSE = ("regression", "suspected", "improvement")
 _NAMES = ("model", "device", "precision", "variant", "threads", "series_id")
 _FIGURES = (
     "verdict", "ratio", "low", "high", "sessions", "noise_floor", "since", "changed", "cause", "reason", "incident_id",
@@ -110,7 +117,7 @@ def explain_series(
     if newest.incident_id:
         incident = find_incident(read_incidents(reader), newest.incident_id)
         facts.insert(0, Fact("Incident", [with_code(f"{incident.line}.")]))
-    facts += [Fact("Cause", [with_code(f"{newest.cause}.")])] if newest.cause else []
+    facts += [Fact("Cause", [with_code(f"{newest.cause}.")])] if newest.cause and newest.verdict in _WITH_CAUSE else []
     if newest.changed or newest.since:
         facts.append(Fact("What changed", [f"{newest.changed}." if newest.changed else "Nothing else changed."]))
     sessions: list[str] = []
@@ -118,6 +125,8 @@ def explain_series(
     if cells:
         if others := other_verdicts(verdicts):
             facts.append(Fact("Other figures", [sentence(f"{judged.verdict}: {judged.reason}") for judged in others]))
+        changed = changed_operators(reader, row.series_id, row.device, row.night)
+        facts += [Fact("Operators that changed", changed)] if changed else []
         facts += _cell_facts(reader, cells, answers)
         sessions = _read_succeeded(reader, cells[0])
     elif cells is not None:
@@ -190,18 +199,6 @@ def read_variants(reader: Reader, row: SeriesRow, every: Sequence[SeriesRow]) ->
         if other.variant != row.variant and all(getattr(other, name) == getattr(row, name) for name in same)
     ]
     return [cell, *(variant_cell for other in variants if (variant_cell := _read_cell(reader, other.cell)))]
-
-
-def worst_series_first(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
-    """Return series with the newest night first, then the worst verdict, then the largest change.
-
-    Of those with one verdict, a series that has no time in the night comes last: there is nothing to explain.
-    """
-
-    def rank(row: SeriesRow) -> tuple[int, int, bool, float]:
-        return -row.night.toordinal(), row.rank, row.time_ms is None, -abs(math.log(row.ratio or 1.0))
-
-    return sorted(rows, key=rank)
 
 
 def closer_command(reader: Reader, row: CellRow, night: date, baseline_to: date | None) -> str:

@@ -3,13 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import groupby
 from typing import Annotated
 
 from sql.schema import seed_rows
 from tasks.judge.operator_advice import HEAVY_SHARE, NO_REASON
 from tasks.results.cells import CellRow, by_cell_or_pair
-from tasks.results.reader import Answers
+from tasks.results.reader import Answers, Reader
 from tasks.results.table import (
     NOTHING,
     Calls,
@@ -23,7 +24,18 @@ from tasks.results.table import (
     flag_above,
     toned,
 )
-from tasks.results.text import Code, Text, codes, counted, in_percent, joined, listed, rounded_percent, separated
+from tasks.results.text import (
+    Code,
+    Text,
+    codes,
+    counted,
+    in_percent,
+    joined,
+    listed,
+    rounded_percent,
+    separated,
+    signed_percent,
+)
 
 _NO_MODULE = {
     "unattributed": "time that no operator accounts for",
@@ -31,6 +43,7 @@ _NO_MODULE = {
     "unknown": "operators of unknown modules",
 }
 _MAX_MODELS_NAMED = 5
+_MAX_CHANGED = 5
 OTHER = "Other"
 REST = "Unattributed"
 _COMPUTE = ("Convolution", "GEMM")
@@ -252,3 +265,14 @@ def time_in_words(answers: Answers) -> Iterator[Text]:
             "Where the time of ", codes(undecided), " goes is unknown: the delegate's clock has a resolution of "
             "1 \u00b5s per call, and their operators are not long enough for it."
         )  # fmt: skip
+
+
+def changed_operators(reader: Reader, series_id: str, device: str, night: date) -> list[Text]:
+    """Return a text for each operator of a series with a confirmed change in a night, the largest five."""
+    rows = reader.tuples("changed_operators", series_id=series_id, device=device, night=night)
+    texts: list[Text] = []
+    for operator, is_slower, ratio, before_ms, after_ms in rows[:_MAX_CHANGED]:
+        word = "slower" if is_slower else "faster"
+        change = f"{signed_percent(ratio)} %, {word}" if ratio is not None else "new" if is_slower else "gone"
+        texts.append((Code(operator), f": {change}, {before_ms:.3f} -> {after_ms:.3f} ms in a run."))
+    return texts

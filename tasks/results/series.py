@@ -1,5 +1,6 @@
 """Nights and series with their verdicts, decisions of users, and models without a verdict."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -137,3 +138,15 @@ def counts_in_words(rows: Sequence[SeriesRow]) -> str:
 def bad_if_any(rows: Sequence[SeriesRow]) -> Tone:
     """Return `bad` if any newest verdict has this tone, else no tone."""
     return "bad" if any(verdict_tone(row.verdict) == "bad" for row in rows) else ""
+
+
+def worst_series_first(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
+    """Return series with the newest night first, then the worst verdict, then the largest change.
+
+    Of those with one verdict, a series that has no time in the night comes last: there is nothing to explain.
+    """
+
+    def rank(row: SeriesRow) -> tuple[int, int, bool, float]:
+        return -row.night.toordinal(), row.rank, row.time_ms is None, -abs(math.log(row.ratio or 1.0))
+
+    return sorted(rows, key=rank)

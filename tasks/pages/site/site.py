@@ -18,11 +18,11 @@ from tasks.pages.site.session import Sessions
 from tasks.results import addresses
 from tasks.results.addresses import slug, split_pair
 from tasks.results.devices import DeviceNightRow, DeviceRow, read_devices
-from tasks.results.explanation import explain_series, read_variants, worst_series_first
+from tasks.results.explanation import explain_series, read_variants
 from tasks.results.incidents import IncidentRow, read_incidents
 from tasks.results.provenance import CellFactsRow
 from tasks.results.reader import Answers, Reader, SweepRow
-from tasks.results.series import DecisionRow, NightRow, SeriesRow, UnjudgedModelRow
+from tasks.results.series import DecisionRow, NightRow, SeriesRow, UnjudgedModelRow, worst_series_first
 from tasks.results.table import grouped
 from tasks.results.verdicts import VerdictRow, read_verdicts
 from tasks.results.week import HonestyRow

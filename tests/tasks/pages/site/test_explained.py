@@ -11,10 +11,10 @@ from tasks.pages.explanation import markdown_lines, terminal_lines
 from tasks.pages.site.page_cache import read_origins
 from tasks.pages.site.site import Site
 from tasks.results.explanation import explain
-from tasks.results.reader import Reader
+from tasks.results.reader import Reader, open_reader
 from tasks.results.text import Link
 from tests.fixtures.documented import assert_documented
-from tests.fixtures.nights import night_of
+from tests.fixtures.nights import night_of, night_of_operators
 from tests.fixtures.pages import Pages
 from tests.fixtures.report import MS
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, MEAN, TRANSPOSE, BundleMaker
@@ -139,3 +139,16 @@ def test_a_series_whose_sessions_all_failed_is_explained_by_the_record_of_the_fa
     assert of_live == as_rows(facts)
     # and a page that is published without details has the command
     assert of_published == as_rows({"Incident": facts["Incident"], "Next step": [command]})
+
+
+def test_operators_with_a_confirmed_change_are_named_where_the_latency_hides_it(maker: BundleMaker) -> None:
+    usual = {CONVOLUTION: 6_000_000, TRANSPOSE: 3_000_000, MEAN: 1_000_000}
+    for day in range(4, 11):
+        night_of_operators(maker, day, usual | ({MEAN: 1_060_000} if day > 8 else {}), model__pte_sha256=f"p{day > 8}")
+    maker.load()
+    with open_reader(maker.warehouse) as reader:
+        explanation = explain(reader, "toy", {})
+    facts = explanation.data()["facts"]
+    assert explanation.figures["verdict"] == "no change"
+    assert [text.split(":")[0] for text in facts["Operators that changed"]] == ["`mean`"]
+    assert "Cause" not in facts
