@@ -169,5 +169,8 @@ def _remarks(answer: "InterleavedResult") -> Iterator[str]:
         counts = f"{result.sessions_a} sessions of A and {result.sessions_b} of B"
         yield f"from {counts}, of {answer.calls} calls since {since} UTC"
     if answer.word == "unknown" and result.more_sessions:
+        fewest = (
+            f" (the fewest of a call; {result.more_sessions} would do)" if result.more_sessions < MIN_SESSIONS else ""
+        )
         more = max(result.more_sessions, MIN_SESSIONS)
-        yield f"compare again with --sessions {more}, which adds them to these"
+        yield f"compare again with --sessions {more}{fewest}, which adds them to these"

@@ -167,6 +167,15 @@ def acceptances(decisions: Decisions, series: SeriesNight) -> list[tuple[date, d
     ]
 
 
+def resets(decisions: Decisions, series: SeriesNight) -> list[date]:
+    """Return the first nights of the new baselines that decisions in force begin for a series."""
+    return [
+        decision.night
+        for decision in decisions.in_force
+        if decision.kind == "baseline_reset" and decision.night is not None and decision.series.matches(series)
+    ]
+
+
 def is_near(onset: date, other: date) -> bool:
     """Return whether two nights may be the onset of one incident: a bundle that comes late moves it by a few days."""
     return abs(onset - other) <= timedelta(days=_MAX_MOVE_DAYS)

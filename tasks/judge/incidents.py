@@ -15,7 +15,7 @@ from sql.schema import sql_files
 from sql.warehouse import insert_rows
 from tasks.bundle.remedy import OF_DEVICE
 from tasks.judge.commits import CommitRange, commits_between, only_candidate
-from tasks.judge.decisions import Decisions, SeriesNight, acceptances, is_near
+from tasks.judge.decisions import Decisions, SeriesNight, acceptances, is_near, resets
 from tasks.judge.figures import METRICS
 
 Kind = Literal["model", "device", "accuracy", "failure"]
@@ -198,13 +198,16 @@ def _close_those_that_are_over(row: dict[str, Any], parts: Sequence[Part], curre
 
 
 def _accept(parts: Sequence[Part], decisions: Decisions, night: date) -> None:
-    """Close the open parts that decisions of before a night accept."""
+    """Close the open parts that decisions of before a night accept, and changes before a baseline that it reset."""
     for part in parts:
         series = SeriesNight(*(part.first[name] for name in ("model", "precision", "variant", "device", "night")))
         accepting = acceptances(decisions, series)
         decided_on = next((decided_on for onset, decided_on in accepting if is_near(onset, part.onset)), None)
         if part.state in OPEN and decided_on is not None and decided_on < night:
             part.close(decided_on, "accepted")
+        reset = next((each for each in sorted(resets(decisions, series)) if part.onset < each <= night), None)
+        if part.state in OPEN and part.kind in ("model", "device") and reset is not None:
+            part.close(reset, "accepted")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ _DATA_MOVEMENT = "Data Movement"
 DATA_MOVEMENT_SHARE = 0.10
 _MAX_OPERATORS = 3
 _MOVEMENT_STEPS = {
-    "_to_dim_order_copy": "export with channels-last inputs, or keep the block in one data type, for example fp32",
+    "_to_dim_order_copy": "export with channels-last inputs, or keep the block in one data type",
     "Transpose": "export with channels-last inputs, or remove permutations from the model",
 }
 """How to avoid an operator that moves data, by the start of its name."""

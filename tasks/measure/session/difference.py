@@ -167,11 +167,16 @@ class _Sums:
 
 
 def _same_choice(got: _Values, want: _Values) -> NDArray[np.bool_]:
-    """Return for each row whether both sides choose the same: any of equal largest elements. NaN counts as smallest."""
+    """Return whether both sides choose the same, any of equal largest elements, for each row in which `want` chooses.
+
+    NaN counts as smallest. A row of NaN alone chooses nothing.
+    """
     got, want = (np.where(np.isnan(values), -np.inf, values) for values in (got, want))
     rows, of_got, of_want = np.arange(len(got)), got.argmax(axis=1), want.argmax(axis=1)
     agrees: NDArray[np.bool_] = (want[rows, of_got] == want[rows, of_want]) | (got[rows, of_want] == got[rows, of_got])
-    return agrees
+    agrees &= got[rows, of_got] > -np.inf
+    in_choosing_rows: NDArray[np.bool_] = agrees[want[rows, of_want] > -np.inf]
+    return in_choosing_rows
 
 
 def _dot(one: _Values, other: _Values) -> float:

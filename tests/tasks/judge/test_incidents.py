@@ -184,6 +184,26 @@ def test_an_accepted_incident_is_closed(decision: Decision, expected: tuple[str,
     assert (part.state, part.closed_on) == expected
 
 
+@pytest.mark.parametrize(
+    ("reset_on", "model", "expected"),
+    [
+        (day(5), "voice", ("accepted", day(5))),
+        (day(1), "voice", ("accepted", day(1))),
+        (day(0), "voice", ("confirmed", None)),
+        (day(5), "other", ("confirmed", None)),
+    ],
+)
+def test_a_baseline_that_was_reset_accepts_the_changes_before_it(
+    reset_on: date, model: str, expected: tuple[str, date | None]
+) -> None:
+    reset = accepted(reset_on, day(6), model=model).model_copy(update={"kind": "baseline_reset"})
+    nights = levels(*[11] * 12)
+    is_reset = model == "voice" and reset_on > day(0)
+    judged = [replace(each, starts_baseline=is_reset and each.night == str(reset_on)) for each in nights]
+    (part,) = parts_of(judged, reset)
+    assert (part.state, part.closed_on) == expected
+
+
 def incidents_of(*parts: list[Part]) -> list[Incident]:
     return find_incidents(part for each in parts for part in each)
 

@@ -122,6 +122,22 @@ def test_integers_are_accurate_if_most_are_equal_or_all_are_near(
     assert (found.top1_agreement, found.is_inaccurate) == (agreement, is_inaccurate)
 
 
+@pytest.mark.parametrize(
+    ("want", "got", "agreement"),
+    [
+        ([[NAN] * 3, [3, 2, 1]], [[NAN] * 3, [3, 2, 1]], 1.0),
+        ([[NAN] * 3, [3, 2, 1]], [[1, 2, 3], [1, 2, 3]], 0.0),
+        ([[NAN] * 3] * 2, [[NAN] * 3] * 2, None),
+        ([[1, NAN, 3]], [[1, NAN, 3]], 1.0),
+    ],
+)
+def test_outputs_of_nan_agree_with_no_choice(
+    tmp_path: Path, want: list[list[float]], got: list[list[float]], agreement: float | None
+) -> None:
+    (found,) = compare_outputs(*case(tmp_path, np.array(want, np.float32), np.array(got, np.float32)))
+    assert found.top1_agreement == agreement
+
+
 @pytest.mark.parametrize("block", [1, 3, 1000])
 @pytest.mark.parametrize("shape", [(24,), (6, 4), (1, 2, 3, 4)])
 def test_the_figures_of_an_output_do_not_depend_on_its_blocks(
