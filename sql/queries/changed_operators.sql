@@ -11,5 +11,6 @@ WHERE series_id = $series_id
     AND device = $device
     AND night = $night
     AND level = 'operator'
+    AND operator <> 'Unattributed'
     AND verdict IN ('regression', 'improvement')
 ORDER BY abs(time_ns - baseline_ns) DESC, operator;

@@ -9,7 +9,7 @@ from tasks.results.incidents import find_incident, read_incidents
 from tasks.results.reader import open_reader
 from tasks.results.table import Cell
 from tasks.results.text import plain_text
-from tests.fixtures.nights import fields_of, night_of, week_of
+from tests.fixtures.nights import failed_night_of, fields_of, night_of, week_of
 from tests.fixtures.warehouse import BundleMaker
 
 
@@ -80,6 +80,16 @@ def test_the_farm_is_measured_each_week_where_nothing_changed(maker: BundleMaker
         # all of `quiet`, 9 and 10 of the others, and the last two of `back`, whose baseline has the new file
         (date(2026, 11, 9), 6, 12, 1, 100 / 12, 11 / 12, 3, 2 / 3, 1, 1, []),
     ]
+
+
+def test_a_model_that_fails_names_the_commits_since_the_last_night_that_had_a_result(maker: BundleMaker) -> None:
+    week_of(maker, 2, sweep__source=source("0"))
+    failed_night_of(maker, 3, sweep__source=source("a0"))
+    maker.load()
+    with open_reader(maker.warehouse) as reader:
+        (incident,) = read_incidents(reader)
+    assert (incident.kind, incident.subject) == ("failure", "toy")
+    assert [each["author"] for each in incident.commits or []] == ["Author a"]
 
 
 def test_a_bisection_reads_the_commits_of_the_last_night_with_the_good_content(maker: BundleMaker) -> None:
