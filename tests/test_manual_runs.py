@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from flows.warehouse.publish import load_and_publish
+from sql.warehouse import query
 from tests.fixtures.command import Command, DataFolder
 from tests.fixtures.warehouse import LINEAR
 from tests.test_manual import PAGES, SHELL, blocks
@@ -38,6 +39,8 @@ def documented(data: DataFolder, tmp_path: Path) -> Path:
     bundle = data.session([5_000_000] * 3, session_id="3f0c1a2b4d5e6f70", sweep=first, model__name="mobilenet_v2")
     for name in ("qwen@decode", "llama@decode"):
         data.session([1_000_000], sweep=first, model__name=name, model__tokens=1, model__kv_depth=16)
+    failed: dict[str, Any] = {"status": "failed", "reason_code": "export_failed", "reason": "weights.pt: no such file"}
+    data.session(sweep=first, model__name="ranker", **failed)
     (tmp_path / "some.etdump").write_bytes((bundle / "model.etdump").read_bytes())
     load_and_publish(data.workspace, [data.bundles])
     return tmp_path
@@ -53,7 +56,8 @@ def test_every_command_that_reads_a_farm_ends_well_in_the_order_of_the_pages(
     monkeypatch.setenv("ETFARM_INVENTORY", "inventory.yaml")
     run = [each for each in SHELL if is_run_here(each)]
     assert len(run) > 40
+    [(incident,)] = query(documented / "var/warehouse/warehouse.duckdb", "SELECT incident_id FROM incident")[1]
     for written in run:
-        ended = command(*shlex.split(written)[1:])
+        ended = command(*shlex.split(written.replace("3f0c1a2b ", f"{incident} "))[1:])
         assert ended.code == 0, f"{written}: {ended.err}"
         assert ended.out, written

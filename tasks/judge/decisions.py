@@ -27,12 +27,17 @@ _FIELDS = (
 )  # fmt: skip
 _MAX_MOVE_DAYS = 7
 _ROWS = f"SELECT {', '.join(_FIELDS)} FROM decision ORDER BY decided_at, decision_id"
-_SERIES = "SELECT DISTINCT model, precision, variant, device, night FROM series_latency WHERE night IS NOT NULL"
+# With those of which no session has a result.
+_SERIES = """
+SELECT model, precision, variant, device, night FROM series_latency WHERE night IS NOT NULL
+UNION
+SELECT model, precision, variant, device, night FROM series_verdict JOIN series USING (series_id)
+"""
 
 
 @dataclass(frozen=True)
 class SeriesNight:
-    """One night of one series, as in the view series_latency."""
+    """One night of one series, measured or judged."""
 
     model: str
     precision: str
