@@ -28,10 +28,16 @@ SELECT
     coalesce(list(session_latency.time_ms ORDER BY session_id) FILTER (_has_times(_cell.emulated)), []) AS times_ms,
     any_value(noise_floor) AS noise_floor,
     coalesce(any_value(baseline_nights), 0) AS baseline_nights,
-    any_value(accuracy) AS accuracy
+    any_value(accuracy) AS accuracy,
+    any_value(verdict) AS verdict,
+    any_value(judged.night) AS night,
+    any_value(baseline_from) AS baseline_from
 FROM session_latency
 JOIN _cell USING (cell, sweep_id)
-LEFT JOIN (SELECT cell, noise_floor, baseline_nights FROM verdict) USING (cell)
+LEFT JOIN (
+    SELECT cell, night, verdict, noise_floor, baseline_nights, baseline_from
+    FROM verdict
+) AS judged USING (cell)
 WHERE session_latency.runs > 0
     AND ($sweep_id IS NULL OR sweep_id = $sweep_id)
     AND CASE $kind

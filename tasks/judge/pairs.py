@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from devices.errors import InputError
@@ -59,6 +59,11 @@ class MeasuredCell:
     """How many nights that is from."""
     accuracy: str = "not compared"
     """accurate, inaccurate, not judged or not compared (the view cell_accuracy)."""
+    verdict: str | None = None
+    """On its night; None, as for the next two, if the cell was not judged."""
+    night: date | None = None
+    baseline_from: date | None = None
+    """The first night that its night was compared with."""
 
     @property
     def without_times(self) -> str | None:
@@ -92,6 +97,17 @@ def have_same_content(a: MeasuredCell, b: MeasuredCell) -> bool:
     if a.pte_sha256 is None or a.runner_sha256 is None:
         return False
     return all(getattr(a, name) == getattr(b, name) for name in (*SERIES, *_CONTENT))
+
+
+def is_no_change(a: MeasuredCell, b: MeasuredCell) -> bool:
+    """Return whether one content was judged without a change in the later night, with the earlier one as its baseline.
+
+    As far as these nights are apart, nights of the series differ without a change.
+    """
+    if a.night is None or b.night is None or not have_same_content(a, b):
+        return False
+    last, earlier_night = (a, b.night) if a.night > b.night else (b, a.night)
+    return last.verdict == "no change" and last.baseline_from is not None and last.baseline_from <= earlier_night
 
 
 def match_cells(a: Sequence[MeasuredCell], b: Sequence[MeasuredCell], kind: str) -> Matched:

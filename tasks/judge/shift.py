@@ -187,9 +187,11 @@ def half_interval_between_nights(noise_floor: float | None, baseline_nights: int
     `noise_floor` is that of the verdict on one of them, a fraction, from so many nights; without a verdict (None)
     nights scatter as is assumed of every series.
     """
-    if noise_floor is not None:  # it is the distance of one night from the median of the others
-        return math.log1p(noise_floor) * math.sqrt(2 / (1 + _MEDIAN_VARIANCE / baseline_nights))
-    return student_quantile(_TWO_SIDED_Z, max(baseline_nights, 1)) * math.sqrt(2) * LATENCY.night_scatter
+    scatter, nights = LATENCY.night_scatter, max(baseline_nights, 1)
+    if noise_floor is not None:  # the distance of one night from the median of the others, see measure_shift
+        distance = math.log1p(noise_floor) / student_quantile(_INTERVAL_Z, nights)
+        scatter = distance / math.sqrt(1 + _MEDIAN_VARIANCE / nights)
+    return student_quantile(_TWO_SIDED_Z, nights) * math.sqrt(2) * scatter
 
 
 def _variance(deviations: Sequence[float], assumed: float) -> float:

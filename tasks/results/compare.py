@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from devices.errors import InputError
 from devices.suggest import did_you_mean
 from tasks.bundle.model_names import find_model
-from tasks.judge import comparison
+from tasks.judge import comparison, pairs
 from tasks.judge.arms import Arm, ArmName, find_arms, id_prefix, name_of_folder
 from tasks.judge.cause_of_sessions import cause_from_rows
 from tasks.judge.figures import MARGIN
@@ -218,7 +218,7 @@ def _changes(reader: Reader, pairs: Sequence[tuple[MeasuredCell, MeasuredCell]],
     A change of the device has none in the model.
     """
     facts = read_side_facts(reader, [cell.cell for pair in pairs for cell in pair])
-    changes = [_change(a, b, margin, facts) for a, b in pairs]
+    changes = [compare_cells(a, b, margin, facts) for a, b in pairs]
     is_of_content = [change.answer == "different" and not change.word.startswith("device") for change in changes]
     different = [index for index, is_changed in enumerate(is_of_content) if is_changed]
     different.sort(key=lambda index: -abs((changes[index].ratio or 1.0) - 1))
@@ -230,11 +230,19 @@ def _changes(reader: Reader, pairs: Sequence[tuple[MeasuredCell, MeasuredCell]],
     return changes
 
 
-def _change(a: MeasuredCell, b: MeasuredCell, margin: float, facts: Mapping[str, SideFacts]) -> SeriesChange:
+def compare_cells(a: MeasuredCell, b: MeasuredCell, margin: float, facts: Mapping[str, SideFacts]) -> SeriesChange:
+    """Return the change from cell `a` to `b`, without its cause; `margin` is a fraction, `facts` are by cell.
+
+    Where the later night was judged without a change, the interval reaches as far as these nights are apart.
+    """
     without_times = a.without_times or b.without_times
     night_noise, result = nights_differ_by(a, b), None
     if without_times is None:
         result = comparison.compare_sessions(a.times_ms, b.times_ms, margin, math.log1p(night_noise or 0))
+        if night_noise is not None and result.answer == "different" and pairs.is_no_change(a, b):
+            half_width = max(abs(math.log(bound or 1.0)) for bound in (result.low, result.high))
+            night_noise = math.expm1(half_width)
+            result = comparison.compare_sessions(a.times_ms, b.times_ms, margin, half_width)
     fields = measured_fields(
         result,
         margin,

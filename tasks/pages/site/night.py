@@ -244,6 +244,7 @@ def _moved_devices(rows: Iterable[VerdictRow]) -> list[Text]:
         changed = "; ".join(sorted({row.changed for row in moved if row.changed}))
         cause = f" What changed: {changed}." if changed else ""
         line = f": {counts}, {_spread(moved)}; neither models nor runner changed.{cause}"
-        step = " Check the device, not the models."
+        is_one = len(moved) == 1  # other series would have moved with the device
+        step = " One series alone: wait for the next night." if is_one else " Check the device, not the models."
         lines.append((len(moved), (Link(device, device_page(device)), line + step)))
     return [line for _, line in sorted(lines, key=lambda entry: -entry[0])]
