@@ -13,7 +13,7 @@ from tasks.results.addresses import night_page
 from tasks.results.cells import CellRow
 from tasks.results.changes import Comparison, SeriesChange, answer_text, is_changed, worst_first
 from tasks.results.devices import conditions_in_words, waits_in_words
-from tasks.results.incidents import find_incident, read_incidents
+from tasks.results.incidents import find_accepted, find_incident, read_incidents
 from tasks.results.operators import (
     ModuleRow,
     PortableRow,
@@ -109,13 +109,15 @@ def explain_series(
     """Explain a series by its verdicts among `verdicts`, those on its newest night, and by its `cells`.
 
     `cells` is the result of `read_variants`. Empty: the facts are about sessions without a result. None: only what the
-    verdict states, and no other view is read. `answers` about the sweep of the cells are read if they are None.
+    verdict and its incident state, and no other view is read. `answers` about the sweep of the cells are read if they
+    are None.
     """
     verdicts = [judged for judged in verdicts if (judged.series_id, judged.device) == (row.series_id, row.device)]
     (newest,) = latency_verdicts(verdicts)
     facts = [Fact("Evidence", [sentence(newest.evidence)])] if newest.sessions else []
-    if newest.incident_id:
-        incident = find_incident(read_incidents(reader), newest.incident_id)
+    every = read_incidents(reader)
+    incident = find_incident(every, newest.incident_id) if newest.incident_id else find_accepted(every, row, row.night)
+    if incident:
         facts.insert(0, Fact("Incident", [with_code(f"{incident.line}.")]))
     facts += [Fact("Cause", [with_code(f"{newest.cause}.")])] if newest.cause and newest.verdict in _WITH_CAUSE else []
     if newest.changed or newest.since:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from typing import Annotated, Any
 
 from devices.errors import InputError
@@ -11,13 +11,14 @@ from tasks.judge.commits import Commit
 from tasks.judge.decisions import is_near
 from tasks.judge.figures import LATENCY, METRICS
 from tasks.judge.incidents import OF_COMMIT, OPEN, incident_id
+from tasks.judge.shift import BASELINE_NIGHTS
 from tasks.results.addresses import series_page
 from tasks.results.cells import ChangePercent, Interval
 from tasks.results.reader import Reader
 from tasks.results.sentences import describe_commits, git_log
 from tasks.results.series import SeriesRow
 from tasks.results.table import Cell, Name, Number, Row, Words
-from tasks.results.text import Link, Tone, listed, numbered, signed_percent, with_code
+from tasks.results.text import Link, Series, Tone, listed, numbered, signed_percent, with_code
 from tasks.results.verdicts import VerdictRow
 
 _TONES: dict[str, Tone] = {"confirmed": "bad", "suspected": "flag"}
@@ -198,6 +199,24 @@ def open_incidents(rows: Sequence[IncidentRow], series: Iterable[SeriesRow] | No
     """Return the incidents that are open, for any of `series` if they are given."""
     keys = None if series is None else {row.series_id + row.device for row in series}
     return [row for row in rows if row.is_open and (keys is None or not keys.isdisjoint(row.open_parts))]
+
+
+def find_accepted(rows: Sequence[IncidentRow], series: Series, night: date) -> IncidentRow | None:
+    """Return the newest incident of a series that was accepted up to a night, and is in no baseline before it; or None.
+
+    A baseline has at most 21 nights, so one that was accepted earlier is no longer what a night differs in.
+    """
+    accepted = [
+        row
+        for row in rows
+        if row.state == "accepted"
+        and row.closed_on is not None
+        and timedelta(0) <= night - row.closed_on <= timedelta(days=BASELINE_NIGHTS)
+        and series.model in row.models
+        and series.device in row.devices
+        and series.precision in row.precisions
+    ]
+    return max(accepted, key=lambda row: row.closed_on or row.onset, default=None)
 
 
 def find_incident(rows: Sequence[IncidentRow], name: str) -> IncidentRow:
