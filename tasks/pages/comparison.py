@@ -21,7 +21,7 @@ from tasks.results.changes import (
     write_pair,
 )
 from tasks.results.night import night_headline
-from tasks.results.text import numbered, series_title, signed_percent, with_code
+from tasks.results.text import numbered, series_title, signed_percent, variant_condition, with_code
 from tasks.results.verdicts import VerdictRow, latency_verdicts
 
 _SERIES = ("model", "device", "precision", "variant", "threads")
@@ -39,6 +39,7 @@ def terminal(comparison: Comparison) -> Iterator[str]:
     changes = worst_first(comparison.changes)
     columns: dict[str, list[object]] = {name: [str(getattr(row, name)) for row in changes] for name in _SERIES}
     columns |= {
+        "variant": [variant_condition(row.variant) for row in changes],
         "sessions": [f"{row.a.sessions} + {row.b.sessions}" for row in changes],
         "A ms": [_rounded(row.a.time_ms) for row in changes],
         "B ms": [_rounded(row.b.time_ms) for row in changes],

@@ -88,10 +88,10 @@ def test_two_nights_are_compared_and_what_is_in_one_only_is_listed(compare: Comm
         "sessions: 13 of A, 13 of B; margin 1 %."
     )
     assert lines[2:4] == ["A: night 2026-11-01", "B: night 2026-11-02"]
-    (slow,) = (line for line in lines if line.startswith("slow host fp32 sme2_off 1 5 + 5 10 12 slower 20.0 % (13.7"))
+    (slow,) = (line for line in lines if line.startswith("slow host fp32 SME2 off 1 5 + 5 10 12 slower 20.0 % (13.7"))
     assert slow.endswith(" pte")
-    assert "toy host fp32 sme2_off 1 5 + 5 10 10 inconclusive: nights differ by 5.5 % without a change" in lines
-    assert "short host fp32 sme2_off 1 3 + 3 10 10 inconclusive: 2 more sessions of each side" in lines
+    assert "toy host fp32 SME2 off 1 5 + 5 10 10 inconclusive: nights differ by 5.5 % without a change" in lines
+    assert "short host fp32 SME2 off 1 3 + 3 10 10 inconclusive: 2 more sessions of each side" in lines
     assert "only in A: gone fp32 on host, SME2 off, one thread (5 sessions)" in lines
     assert "only in B: new fp32 on host, SME2 off, one thread (5 sessions)" in lines
     assert lines[-2].startswith("A and B were not measured interleaved")
@@ -192,7 +192,7 @@ def test_the_markdown_has_at_most_60_lines_whatever_was_compared() -> None:
         ([*OTHERS, "--model", "wrong", "--fail-on", "different"], 0, ""),
         ([*NIGHTS, "--model", "tyo"], 2, "--model: neither A nor B has a cell with model `tyo`; did you mean `toy`?"),
         ([*NIGHTS, "--output", "x.html"], 2, "x.html: unknown output format; end its name in .md, .json, .xml, .svg"),
-        (["2026-11-01", "2026-11-09"], 2, "did you mean `2026-11-0"),
+        (["2026-11-01", "2026-11-09"], 2, "nearest: 2026-11-0"),
         (["smoke-2026-11-01", "2026-11-01"], 2, "A and B share 18 sessions; compare two without a common session"),
         (["x'; DROP TABLE cell; --", "host"], 2, "is not a night, sweep"),
     ],
