@@ -178,3 +178,24 @@ def test_a_command_killed_after_recording_is_finished_by_the_next_load(data_fold
     assert "recorded, but not in the warehouse; run `etfarm warehouse load`" in etfarm("warehouse", "check")[1]
     etfarm("warehouse", "load")
     assert (len(data_folder.ask(OVERVIEW)), etfarm("warehouse", "check")[0]) == (1, 0)
+
+
+def test_an_incident_is_accepted_by_its_id_until_the_decision_is_revoked(
+    data_folder: DataFolder, etfarm: Etfarm
+) -> None:
+    # given a model that no session measured
+    sweep = {"sweep_id": "smoke-2026-11-20", "name": "smoke", "night": "2026-11-20"}
+    data_folder.session(
+        sweep=sweep, model__name="third", status="failed", reason_code="export_failed", reason="weights"
+    )
+    etfarm("warehouse", "load")
+    [(incident, state)] = data_folder.ask("SELECT incident_id, state FROM incident")
+    assert state == "confirmed"
+    printed = etfarm("decisions", "accept", incident, "--reason", "it is gone")[1]
+    assert data_folder.ask("SELECT state FROM incident") == [("accepted",)]
+    etfarm("decisions", "revoke", decision_id(printed), "--reason", "it is back")
+    assert data_folder.ask("SELECT state FROM incident") == [("confirmed",)]
+    # and an unknown id is a mistake
+    code, printed = etfarm("decisions", "accept", "00000000", "--reason", "x")
+    assert code == 2
+    assert "`00000000` is not an incident" in printed
