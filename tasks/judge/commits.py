@@ -1,8 +1,9 @@
 """Commits between two nights, from the newest 20 that a sweep recorded in each."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any, TypedDict
 
 
 class Commit(TypedDict):
@@ -50,3 +51,11 @@ def only_candidate(ranges: Iterable[CommitRange | None]) -> str | None:
     candidates = [each.candidates for each in ranges if each and each.candidates is not None]
     common = frozenset.intersection(*candidates) if candidates else frozenset()
     return next(iter(common)) if len(common) == 1 else None
+
+
+def commits_between_rows(good: Mapping[str, Any] | None, bad: Mapping[str, Any] | None) -> CommitRange | None:
+    """Return the commits between two nights, rows of incident_nights.sql; None without one of them."""
+    if good is None or bad is None:
+        return None
+    before, after = (json.loads(row["commits"] or "[]") for row in (good, bad))
+    return commits_between(before, after, is_clean=not good["is_dirty"] and not bad["is_dirty"])

@@ -186,6 +186,15 @@ def is_near(onset: date, other: date) -> bool:
     return abs(onset - other) <= timedelta(days=_MAX_MOVE_DAYS)
 
 
+def accepts(acceptance: tuple[date, date], onset: date) -> bool:
+    """Return whether an acceptance, one of `acceptances`, is of what began at `onset`: nobody accepts what is to come.
+
+    The day of a decision is that of UTC, so it may be the day before.
+    """
+    accepted_onset, decided_on = acceptance
+    return is_near(accepted_onset, onset) and onset - decided_on <= timedelta(days=1)
+
+
 def _parse(content: bytes | Exception, path: str) -> Decision | str:
     """Return the decision in a file's content, or a sentence with the reason why there is none."""
     if isinstance(content, Exception):

@@ -14,8 +14,8 @@ import duckdb
 from sql.schema import sql_files
 from sql.warehouse import insert_rows
 from tasks.bundle.remedy import OF_DEVICE
-from tasks.judge.commits import CommitRange, commits_between, only_candidate
-from tasks.judge.decisions import Decisions, SeriesNight, acceptances, is_near, resets
+from tasks.judge.commits import CommitRange, commits_between_rows, only_candidate
+from tasks.judge.decisions import Decisions, SeriesNight, acceptances, accepts, resets
 from tasks.judge.figures import METRICS
 
 Kind = Literal["model", "device", "accuracy", "failure"]
@@ -91,10 +91,9 @@ class Part:
     def add(self, row: dict[str, Any]) -> None:
         """Add a night that shows the change."""
         self.last_seen, self.back = row["night"], []
-        is_certain = row["verdict"] != "suspected"
         if self.confirmed_on is None and self.state != "accepted":
             self.headline = row
-            if is_certain:
+            if row["verdict"] != "suspected":
                 self.state, self.confirmed_on = "confirmed", row["night"]
 
     def close(self, night: date, state: State) -> None:
@@ -135,31 +134,32 @@ def _part_of(
     if kind is None or (kind in ("model", "device") and not _is_worse(row)):
         return None
     is_counted = kind in ("model", "device")
-    for part in reversed(parts):
-        is_same = part.kind == kind and (not is_counted or row["since"] in (None, part.since))
-        is_accepted = part.state == "accepted" and (is_counted or part.first["content"] == row["content"])
-        if is_same and (part.state in OPEN or is_accepted):
-            return part
-        is_recent = part.closed_on is not None and row["night"] - part.closed_on <= timedelta(days=_REOPEN_DAYS)
-        same_content = kind == "device" or part.first["content"] == row["content"]
-        if part.kind == kind and part.state in ("fixed", "withdrawn") and is_recent and same_content:
-            part.state, part.closed_on = "confirmed" if part.confirmed_on else "suspected", None
-            part.reopened, part.since = part.reopened + 1, row["since"]
-            return part
     last_good, good_cell = (
         (row["baseline_to"], row["baseline_cell"]) if is_counted else (good.get("night"), good.get("cell"))
     )
-    commits = _commits_between(by_night.get(last_good or date.min), by_night.get(row["since"] or row["night"]))
-    parts.append(Part(kind, row, last_good, good_cell, commits, since=row["since"]))
-    return parts[-1]
+    commits = commits_between_rows(by_night.get(last_good or date.min), by_night.get(row["since"] or row["night"]))
+    begun = Part(kind, row, last_good, good_cell, commits, since=row["since"])
+    for part in (each for each in reversed(parts) if each.kind == kind):
+        is_step = row["since"] in (None, part.since) or (part.state == "suspected" and part.last_good == last_good)
+        is_same = is_step if is_counted else part.state in OPEN or _has_same_content(part, begun)
+        if is_same and part.state in (*OPEN, "accepted"):
+            return part
+        is_recent = part.closed_on is not None and row["night"] - part.closed_on <= timedelta(days=_REOPEN_DAYS)
+        if part.state in ("fixed", "withdrawn") and is_recent and _has_same_content(part, begun):
+            part.state, part.closed_on = "confirmed" if part.confirmed_on else "suspected", None
+            part.reopened, part.since = part.reopened + 1, row["since"]
+            return part
+    parts.append(begun)
+    return begun
 
 
-def _commits_between(good: dict[str, Any] | None, bad: dict[str, Any] | None) -> CommitRange | None:
-    """Return the commits between two rows; None without a row."""
-    if good is None or bad is None:
-        return None
-    before, after = (json.loads(row["commits"] or "[]") for row in (good, bad))
-    return commits_between(before, after, is_clean=not good["is_dirty"] and not bad["is_dirty"])
+def _has_same_content(part: Part, begun: Part) -> bool:
+    """Return whether two parts are of one device or content; unknown content is one until a night without it."""
+    if part.subject == begun.subject == begun.first["device"]:
+        return True
+    if begun.first["content"]:
+        return bool(part.first["content"] == begun.first["content"])
+    return (begun.last_good or date.min) < (part.last_seen or date.max)
 
 
 def _is_worse(row: dict[str, Any]) -> bool:
@@ -201,9 +201,10 @@ def _accept(parts: Sequence[Part], decisions: Decisions, night: date) -> None:
     """Close the open parts that decisions of before a night accept, and changes before a baseline that it reset."""
     for part in parts:
         series = SeriesNight(*(part.first[name] for name in ("model", "precision", "variant", "device", "night")))
-        accepting = acceptances(decisions, series)
-        decided_on = next((decided_on for onset, decided_on in accepting if is_near(onset, part.onset)), None)
-        if part.state in OPEN and decided_on is not None and decided_on < night:
+        decided_on = min(
+            (each[1] for each in acceptances(decisions, series) if accepts(each, part.onset)), default=night
+        )
+        if part.state in OPEN and decided_on < night:
             part.close(decided_on, "accepted")
         reset = next((each for each in sorted(resets(decisions, series)) if part.onset < each <= night), None)
         if part.state in OPEN and part.kind in ("model", "device") and reset is not None:

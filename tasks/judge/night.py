@@ -45,8 +45,8 @@ class Night:
     is_excluded: bool = False
     starts_baseline: bool = False
     """Earlier nights are not compared with it: the user reset the baseline, or times are of other runs of a session."""
-    accepted: tuple[date, ...] = ()
-    """Onsets of incidents that were accepted before this night: a step that began there becomes the baseline."""
+    accepted: tuple[tuple[date, date], ...] = ()
+    """Acceptances of before this night, see `acceptances`: a step that one accepts becomes the baseline."""
     content: str = ""
     """Equal for two nights if program, inputs, runner and executions are (macro `_content`); empty if unknown."""
     same_night: SideComparison | None = None

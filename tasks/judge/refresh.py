@@ -137,7 +137,7 @@ def _build_night(row: _Row, previous: _Row | None, decisions: Decisions, metric:
         failure=row.get("failure") or "",
         is_excluded=is_excluded(decisions, series),
         starts_baseline=has_other_rule or starts_baseline(decisions, series, last_night),
-        accepted=tuple(onset for onset, decided_on in acceptances(decisions, series) if decided_on < row["night"]),
+        accepted=tuple(each for each in acceptances(decisions, series) if each[1] < row["night"]),
         content=row["content"],
         inaccuracy=row["inaccuracy"],
         same_night=SideComparison(**{name: row[name] for name in _COMPARISON_FIELDS}) if row.get("answer") else None,

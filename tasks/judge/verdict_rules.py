@@ -10,7 +10,7 @@ import numpy as np
 
 from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.judge.comparison import SideComparison
-from tasks.judge.decisions import is_near
+from tasks.judge.decisions import accepts
 from tasks.judge.figures import LATENCY, Metric
 from tasks.judge.night import (
     Night,
@@ -139,7 +139,7 @@ class _Series:
     def _is_accepted(self, night: Night) -> bool:
         """Return whether the user accepted the present step before this night."""
         points = self.step.points
-        return bool(points) and any(is_near(date.fromisoformat(points[0].night), onset) for onset in night.accepted)
+        return bool(points) and any(accepts(each, date.fromisoformat(points[0].night)) for each in night.accepted)
 
     def _judge_beyond_step(self, current: Point, night: Night) -> NightVerdict | None:
         """Judge a night that lies beyond the confirmed step; None if it does not.

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from functools import cached_property
 from typing import Annotated, Any
 
-from tasks.judge.decisions import is_near
+from tasks.judge.decisions import accepts
 from tasks.results.addresses import device_page
 from tasks.results.incidents import IncidentRow, open_incidents, read_incidents
 from tasks.results.reader import Reader
@@ -129,5 +129,5 @@ def _concerns(decision: DecisionRow, incident: IncidentRow) -> bool:
     if any(value is not None and value not in values for value, values in named):
         return False
     if decision.kind == "acceptance":
-        return decision.night is not None and is_near(decision.night, incident.onset)
+        return decision.night is not None and accepts((decision.night, decision.decided_at.date()), incident.onset)
     return decision.night is None or incident.is_bad(decision.night)

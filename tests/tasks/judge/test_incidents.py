@@ -145,6 +145,34 @@ def test_inaccurate_outputs_and_failures_last_until_the_first_night_without(word
 
 
 @pytest.mark.parametrize(
+    ("reason", "states"),
+    [
+        pytest.param("export_failed", [("fixed", day(0), day(1)), ("confirmed", day(2), None)], id="two of a model"),
+        pytest.param("device_lost", [("confirmed", day(0), None)], id="one of a device"),
+    ],
+)
+def test_a_failure_after_a_good_night_is_another_one_unless_its_device_failed(
+    reason: str, states: list[tuple[str, date, date | None]]
+) -> None:
+    rows = rows_of(levels(10, 10, 10))
+    for row in (rows[-3], rows[-1]):
+        row |= {"verdict": "failed", "value": None, "since": None, "baseline_to": None}
+        row |= {"failures": [reason], "content": ""}
+    assert [state(part) for part in find_parts(rows, Decisions())] == states
+
+
+def test_suspected_nights_after_one_good_night_have_one_onset() -> None:
+    # given nights that are suspected again each night, as those beyond a step that is not the baseline yet
+    rows = rows_of(levels(11, 11, 11))
+    for row in rows[-3:]:
+        row |= {"verdict": "suspected", "since": row["night"], "baseline_to": day(-1)}
+    assert [state(part) for part in find_parts(rows, Decisions())] == [("suspected", day(0), None)]
+    # but one whose last good night is later has another
+    rows[-1] |= {"baseline_to": day(1)}
+    assert [part.onset for part in find_parts(rows, Decisions())] == [day(0), day(2)]
+
+
+@pytest.mark.parametrize(
     ("failures", "subject"),
     [(["export_failed"], "voice"), (["device_lost"], "phone"), (["device_lost", "model_crashed"], "voice")],
 )
@@ -169,13 +197,15 @@ def accepted(onset: date, decided_on: date, **series_names: str) -> Decision:
         (accepted(day(7), day(8), model="voice"), ("accepted", day(8))),  # its onset moved by a late bundle
         (accepted(day(8), day(9), model="voice"), ("confirmed", None)),
         (accepted(day(0), day(1), model="other"), ("confirmed", None)),
+        (accepted(day(-3), day(-1), model="voice"), ("accepted", day(-1))),  # the date is another one in UTC
+        (accepted(day(-3), day(-2), model="voice"), ("confirmed", None)),  # nobody had seen it yet
     ],
 )
 def test_an_accepted_incident_is_closed(decision: Decision, expected: tuple[str, date | None]) -> None:
     assert decision.night is not None
     is_of_series = decision.series.model == "voice"
     onsets = {
-        each.night: (decision.night,)
+        each.night: ((decision.night, decision.decided_at.date()),)
         for each in levels(*[11] * 12)
         if is_of_series and each.night > str(decision.decided_at.date())
     }
