@@ -134,9 +134,8 @@ def _part_of(
     if kind is None or (kind in ("model", "device") and not _is_worse(row)):
         return None
     is_counted = kind in ("model", "device")
-    last_good, good_cell = (
-        (row["baseline_to"], row["baseline_cell"]) if is_counted else (good.get("night"), good.get("cell"))
-    )
+    before = good if not is_counted else {"night": row["baseline_to"], "cell": row["baseline_cell"]}
+    last_good, good_cell = before.get("night"), before.get("cell")
     commits = commits_between_rows(by_night.get(last_good or date.min), by_night.get(row["since"] or row["night"]))
     begun = Part(kind, row, last_good, good_cell, commits, since=row["since"])
     for part in (each for each in reversed(parts) if each.kind == kind):
@@ -201,9 +200,8 @@ def _accept(parts: Sequence[Part], decisions: Decisions, night: date) -> None:
     """Close the open parts that decisions of before a night accept, and changes before a baseline that it reset."""
     for part in parts:
         series = SeriesNight(*(part.first[name] for name in ("model", "precision", "variant", "device", "night")))
-        decided_on = min(
-            (each[1] for each in acceptances(decisions, series) if accepts(each, part.onset)), default=night
-        )
+        days = (each[1] for each in acceptances(decisions, series) if accepts(each, part.onset))
+        decided_on = min(days, default=night)
         if part.state in OPEN and decided_on < night:
             part.close(decided_on, "accepted")
         reset = next((each for each in sorted(resets(decisions, series)) if part.onset < each <= night), None)
