@@ -47,7 +47,10 @@ stated AS (
     JOIN ambiguous USING (sweep_id, name)
 ),
 shared AS (
-    SELECT sweep_id, name, list_reduce(list(facts), LAMBDA one, other: list_intersect(one, other)) AS facts
+    SELECT
+        sweep_id,
+        name,
+        list_reduce(list(facts), LAMBDA one, other: list_intersect(one, other)) AS facts -- noqa
     FROM stated
     GROUP BY sweep_id, name
 )

@@ -1,6 +1,6 @@
 -- Reads: series_verdict, incident_series, incident, device_noise, comparison_result, cell
--- How far the verdicts of each week can be trusted, measured where nothing changed: nights with the same program, runner
--- and settings as the last good night, and noise sessions, which compare one content with itself.
+-- How far the verdicts of each week can be trusted, measured where nothing changed: nights with the same program,
+-- runner and settings as the last good night, and noise sessions, which compare one content with itself.
 CREATE OR REPLACE VIEW farm_honesty AS
 WITH
 judged AS (

@@ -1,6 +1,6 @@
 -- Reads: incident_part, _cell_facts
--- Incidents: what got worse from one cause, over all series, devices and figures that it moved, until it is closed. What
--- changed is what differs between the last good night and the onset, whatever changed later.
+-- Incidents: what got worse from one cause, over all series, devices and figures that it moved, until it is closed.
+-- What changed is what differs between the last good night and the onset, whatever changed later.
 CREATE OR REPLACE VIEW incident AS
 WITH
 part AS (
@@ -52,12 +52,13 @@ whole AS (
 SELECT
     -- Id of the incident, for `etfarm decisions`: the same in every warehouse that has its nights.
     incident_id,
-    -- model (another program, runner or setting made it worse), device (neither changed), accuracy (outputs beyond their
-    -- limit) or failure (no session has a result).
+    -- model (another program, runner or setting made it worse), device (neither changed), accuracy (outputs beyond
+    -- their limit) or failure (no session has a result).
     kind,
     -- A model, a device, `runner` and the first digits of its hash, or `commit` and its id.
     subject,
-    -- confirmed or suspected while it is open; accepted, fixed or withdrawn after that. It is open while a part of it is.
+    -- confirmed or suspected while it is open; accepted, fixed or withdrawn after that. It is open while a part of it
+    -- is.
     state,
     onset,
     last_good,

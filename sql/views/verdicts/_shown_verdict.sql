@@ -26,7 +26,10 @@ judged AS (
     WHERE metric = 'latency'
         OR verdict IN ('regression', 'improvement')
         OR starts_with(verdict, 'device')
-        OR (verdict = 'suspected' AND (series_verdict.value > series_verdict.baseline_value) = (metric != 'SME coverage'))
+        OR (
+            verdict = 'suspected'
+            AND (series_verdict.value > series_verdict.baseline_value) = (metric != 'SME coverage')
+        )
     QUALIFY metric != '.pte size'
         OR row_number() OVER (
             PARTITION BY now.sweep_id, night, metric, model, precision, series_verdict.baseline_value, value
@@ -60,15 +63,20 @@ FROM (
         (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = coalesce(incident.good_cell, baseline_cell))
             AS facts_before
     FROM (
-        SELECT *, (
-            SELECT arg_max({incident_id: incident_id, cell: onset.cell, good_cell: good_cell}, onset)
-            FROM incident_series AS onset
-            WHERE onset.series_id = judged.series_id
-                AND onset.device = judged.device
-                AND onset.metric = judged.metric
-                AND onset.onset <= judged.night
-                AND (onset.closed_on IS NULL OR onset.closed_on > judged.night)
-        ) AS incident
+        SELECT
+            *,
+            (
+                SELECT
+                    arg_max(
+                        struct_pack(incident_id := incident_id, cell := onset.cell, good_cell := good_cell), onset
+                    )
+                FROM incident_series AS onset
+                WHERE onset.series_id = judged.series_id
+                    AND onset.device = judged.device
+                    AND onset.metric = judged.metric
+                    AND onset.onset <= judged.night
+                    AND (onset.closed_on IS NULL OR onset.closed_on > judged.night)
+            ) AS incident
         FROM judged
     ) AS judged
 );
