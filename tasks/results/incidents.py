@@ -140,9 +140,10 @@ class IncidentRow(Row):
         return describe_commits(self.commits, self.git_log, is_complete=bool(self.has_all_commits))
 
     def changed_cell(self, cell: Cell) -> Cell:
-        if self.commits_text is None:
-            return cell
-        return Cell(with_code("; ".join(filter(None, [self.changed, self.commits_text]))))
+        """Return what changed, or why there is no result or it does not count; then the commits."""
+        why = self.reason if self.kind in ("accuracy", "failure") else self.changed
+        parts = [part for part in (why, self.commits_text) if part]
+        return Cell(with_code("; ".join(parts))) if parts else cell
 
     def subject_cell(self, _cell: Cell) -> Cell:
         return Cell((Link(self.title, series_page(self.series_id, self.worst_device)), f", {self.scope}"))

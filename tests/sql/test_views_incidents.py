@@ -9,7 +9,7 @@ from tasks.results.incidents import find_incident, read_incidents
 from tasks.results.reader import open_reader
 from tasks.results.table import Cell
 from tasks.results.text import plain_text
-from tests.fixtures.nights import failed_night_of, fields_of, night_of, week_of
+from tests.fixtures.nights import WHY, failed_night_of, fields_of, night_of, week_of
 from tests.fixtures.warehouse import BundleMaker
 
 
@@ -90,6 +90,10 @@ def test_a_model_that_fails_names_the_commits_since_the_last_night_that_had_a_re
         (incident,) = read_incidents(reader)
     assert (incident.kind, incident.subject) == ("failure", "toy")
     assert [each["author"] for each in incident.commits or []] == ["Author a"]
+    # and the table of incidents has the reason
+    changed = plain_text(incident.changed_cell(Cell("")).text)
+    assert WHY in changed
+    assert "Change a" in changed
 
 
 def test_a_bisection_reads_the_commits_of_the_last_night_with_the_good_content(maker: BundleMaker) -> None:
