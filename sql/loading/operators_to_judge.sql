@@ -33,10 +33,10 @@ usable AS (
 needed AS (
     SELECT *
     FROM usable
-    -- 21 nights of the baseline, 7 of a step, and some that are neither
-    QUALIFY bool_or(is_judged) OVER (
-            PARTITION BY series_id, device ORDER BY night ROWS BETWEEN CURRENT ROW AND 30 FOLLOWING
-        )
+    -- Those from the baseline of a judged night on: a change may stay suspected for any number of nights.
+    QUALIFY min(CASE WHEN is_judged THEN baseline_from END) OVER (
+            PARTITION BY series_id, device ORDER BY night ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
+        ) <= night
 ),
 measured AS NOT MATERIALIZED (
     SELECT

@@ -78,9 +78,12 @@ def _judge_series(sessions: list[_Row], operators: list[_Row], causes: list[_Row
 def _find_cause(by_night: Mapping[date, list[_Row]], row: _Row) -> str | None:
     """Return why a night differs from its last good night; None with the same model and runner, or no part.
 
-    A night of a step has the cause of the content that the step began with, whatever changed after it.
+    None, too, if the events of that night were removed. A night of a step has the cause of the content that the step
+    began with, whatever changed after it.
     """
-    before, onset = by_night[row["baseline_to"]], by_night.get(row["since"], [row])[0]
+    before, onset = by_night.get(row["baseline_to"]), by_night.get(row["since"], [row])[0]
+    if before is None:
+        return None
     if before[0]["content"] and before[0]["content"] == onset["content"]:
         return None
     after = [rows for night, rows in by_night.items() if onset["night"] <= night <= row["night"]]

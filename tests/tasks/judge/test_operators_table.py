@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from sql.warehouse import writing
 from tasks.judge.operators import OperatorVerdict, OperatorVerdicts
-from tasks.judge.operators_table import describe_hidden_changes
+from tasks.judge.operators_table import describe_hidden_changes, refresh_operator_verdicts
 from tests.fixtures.nights import fields_of
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker
 
@@ -140,3 +141,21 @@ def test_a_device_that_got_slower_is_no_cause_in_the_model(farm: BundleMaker) ->
 def test_a_small_operator_that_got_slower_is_named_where_the_latency_hides_it(farm: BundleMaker) -> None:
     # given a portable operator with a tenth of the time that takes 6 % longer
     assert causes(farm, "small")[date(2026, 11, 10)] == ("no change", "`mean` +5.9 %, 11 % of the time")
+
+
+def test_without_the_operators_of_the_last_good_night_operators_are_judged_and_no_cause_is_named(
+    maker: BundleMaker,
+) -> None:
+    # given a slower convolution, and a last good night whose events were removed
+    for day in range(4, 11):
+        night(maker, day, {CONVOLUTION: 1.38} if day > 8 else NONE, pte="p2" if day > 8 else "p1")
+    maker.load()
+    asked = "SELECT count(*) > 0, any_value(cause) FROM operator_verdict JOIN verdict USING (series_id, device, night)"
+    [(is_judged, cause)] = maker.ask(f"{asked} WHERE night = '2026-11-10'")
+    assert (is_judged, CONVOLUTION_NAME in cause) == (True, True)
+    with writing(maker.warehouse) as connection:
+        of_night = "SELECT session_key FROM _session WHERE night = '2026-11-08'"
+        connection.execute(f"DELETE FROM session_node WHERE session_key IN ({of_night})")
+        series = [series_id for (series_id,) in connection.execute("SELECT series_id FROM series").fetchall()]
+        refresh_operator_verdicts(connection, series)
+    assert maker.ask(f"{asked} WHERE night = '2026-11-10'") == [(True, None)]
