@@ -1,6 +1,5 @@
 """An Android phone over adb as a device, and the link to it: its states, and the reconnect after a loss."""
 
-import select
 import socket
 import threading
 import time
@@ -221,18 +220,23 @@ class AdbDevice(Device):
             last_received = time.monotonic()
             end = last_received + deadline_s
             while output.status is None and (now := time.monotonic()) < end:
-                if select.select([stream], [], [], min(end - now, silence_s))[0]:
+                # Not select: closing a channel of paramiko while data arrives for its file descriptor, which another
+                # file may have by then, ends the connection of all phones of the host.
+                stream.settimeout(min(end - now, silence_s))
+                try:
                     received = stream.recv(CHUNK_BYTES)
-                    if not received:
-                        raise EOFError("the connection ended during a command")
-                    output.feed(received)
-                    if output.size_bytes > self.output_limit_bytes:
-                        break
-                    last_received = time.monotonic()
-                elif time.monotonic() - last_received >= silence_s:
-                    with self._link.open("sync:") as other:  # adbd answers without starting a process on the phone
-                        SyncStream(other).status("/")
-                    last_received = time.monotonic()
+                except TimeoutError:
+                    if time.monotonic() - last_received >= silence_s:
+                        with self._link.open("sync:") as other:  # adbd answers without starting a process on the phone
+                            SyncStream(other).status("/")
+                        last_received = time.monotonic()
+                    continue
+                if not received:
+                    raise EOFError("the connection ended during a command")
+                output.feed(received)
+                if output.size_bytes > self.output_limit_bytes:
+                    break
+                last_received = time.monotonic()
         return output
 
     def _end_group(self, pid: int | None) -> None:

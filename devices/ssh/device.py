@@ -205,26 +205,41 @@ class SharedHost(SshDevice):
     def open_stream(self, user: object, port: int) -> paramiko.Channel:
         """Return a stream to a loopback port of the host, which `user` then uses until it releases the host.
 
-        Raises ConnectionRefusedError if nothing listens there, otherwise as `run`.
+        A connection that turns out to have ended since its last use is replaced once. Raises ConnectionRefusedError if
+        nothing listens on the port, otherwise as `run`.
         """
         with self._lock:
             self._users.add(id(user))
-        with self._live_transport() as transport, self._opening:
-            if self._without_delay is not transport:
-                # OpenSSH sets TCP_NODELAY at the first command; without it, answers in two packets take 40 ms more.
-                with self._shell(transport):
-                    pass
-                self._without_delay = transport
-            try:
-                return transport.open_channel(
-                    "direct-tcpip", (_LOOPBACK, port), (_LOOPBACK, 0), timeout=retry.SSH_SILENCE.timeout_s
-                )
-            except paramiko.ChannelException as error:  # the connection is still usable
-                refusal = error
+            kept = self._connection
+        while True:
+            with self._live_transport() as transport, self._opening:
+                try:
+                    return self._open_channel(transport, port)
+                except paramiko.ChannelException as error:  # the connection is still usable
+                    refusal = error
+                    break
+                except (paramiko.SSHException, EOFError, ConnectionError) as error:
+                    # paramiko marks a broken connection as inactive only after its streams have failed.
+                    is_silent = isinstance(error, paramiko.SSHException) and transport.is_active()
+                    if is_silent or kept is None or transport is not kept.transport:
+                        raise
+                    transport.close()
+                    kept = None
         if refusal.code == OPEN_FAILED_CONNECT_FAILED:
             raise ConnectionRefusedError(f"nothing listens on port {port}")
         cause = f"its SSH server does not forward connections to port {port} ({refusal.text})"
         raise DeviceRefused(self.name, cause, "set `AllowTcpForwarding yes` in the host's sshd_config")
+
+    def _open_channel(self, transport: paramiko.Transport, port: int) -> paramiko.Channel:
+        """Return a channel to a loopback port of the host; only one thread may open channels at a time."""
+        if self._without_delay is not transport:
+            # OpenSSH sets TCP_NODELAY at the first command; without it, answers in two packets take 40 ms more.
+            with self._shell(transport):
+                pass
+            self._without_delay = transport
+        return transport.open_channel(
+            "direct-tcpip", (_LOOPBACK, port), (_LOOPBACK, 0), timeout=retry.SSH_SILENCE.timeout_s
+        )
 
     def release(self, user: object) -> None:
         """End the connection if `user` was the last one to use it."""
