@@ -21,7 +21,7 @@ from tasks.etdump.reader import read_etdump
 from tasks.export.entry import ExportRequest
 from tasks.export.export import export_cases
 from tasks.export.exported import Export, ExportError
-from tasks.judge.operator_advice import HEAVY_SHARE, advice_text, operator_word
+from tasks.judge.operators.advice import HEAVY_SHARE, advice_text, operator_word
 from tasks.measure.plan import plan_session
 from tasks.measure.session.accuracy import format_inaccuracy
 from tasks.measure.session.context import SessionContext, why_no_backend

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 
 import grimp
@@ -52,6 +53,8 @@ PACKAGES: dict[str, set[str]] = {
 # The only packages that may import these, inside the function that needs them: a worker beside phones has neither.
 HEAVY = {"torch", "executorch", "transformers", "torchao"}
 HEAVY_PACKAGES = ("tasks/export/", "tasks/runner/")
+MAX_FILES = 20
+COMMANDS = ROOT / "flows" / "cli"  # a command is a file
 # All that flows and deployments may use of the pages: the writers of a medium, and whole documents. Their content
 # comes from `tasks.results`, so that no medium depends on the page of another.
 WRITERS = {f"tasks.pages.{name}" for name in ("benchmarks", "comment", "comparison", "explanation", "markdown", "rows")}
@@ -110,6 +113,11 @@ def test_no_files_need_each_other_in_a_circle() -> None:
     except CycleError as error:
         circle = error.args[1]
     assert circle == []
+
+
+def test_no_folder_has_more_than_20_files() -> None:
+    folders = Counter(path.parent for path in MODULES.values() if path.name != "__init__.py")
+    assert [str(folder) for folder, count in folders.items() if count > MAX_FILES and folder != COMMANDS] == []
 
 
 def test_only_exporting_and_building_runners_need_torch_or_executorch() -> None:

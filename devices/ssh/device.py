@@ -210,7 +210,7 @@ class SharedHost(SshDevice):
         """
         with self._lock:
             self._users.add(id(user))
-            kept = self._connection
+            earlier = self._connection
         while True:
             with self._live_transport() as transport, self._opening:
                 try:
@@ -221,10 +221,10 @@ class SharedHost(SshDevice):
                 except (paramiko.SSHException, EOFError, ConnectionError) as error:
                     # paramiko marks a broken connection as inactive only after its streams have failed.
                     is_silent = isinstance(error, paramiko.SSHException) and transport.is_active()
-                    if is_silent or kept is None or transport is not kept.transport:
+                    if is_silent or earlier is None or transport is not earlier.transport:
                         raise
                     transport.close()
-                    kept = None
+                    earlier = None
         if refusal.code == OPEN_FAILED_CONNECT_FAILED:
             raise ConnectionRefusedError(f"nothing listens on port {port}")
         cause = f"its SSH server does not forward connections to port {port} ({refusal.text})"

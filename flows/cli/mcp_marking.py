@@ -19,9 +19,9 @@ from tasks.bundle.cell import Mode, Status, Variant
 from tasks.export.recipes import RECIPES
 from tasks.judge.figures import METRICS
 from tasks.judge.incidents import Kind, State
-from tasks.judge.night import Verdict
+from tasks.judge.verdicts.night import Verdict
 from tasks.pages.rows import for_json
-from tasks.results.operators import CATEGORIES
+from tasks.results.measurements.operators import CATEGORIES
 
 MAX_CHARS = 2_000
 """Of one text."""

@@ -132,7 +132,7 @@ def export(
 
 def _text_lines(case: "CheckedCase") -> Iterator[str]:
     """Yield the lines of a case for `--format text`."""
-    from tasks.results.latency import evidence_text
+    from tasks.results.measurements.latency import evidence_text
     from tasks.results.text import in_ms
 
     export, (delegated, portable) = case.export, _count_operators(case)

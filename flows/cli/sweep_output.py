@@ -11,7 +11,7 @@ from flows.warehouse.publish import ask_warehouse
 from tasks.bundle.model_names import short_names
 from tasks.bundle.robust_statistics import median_interval
 from tasks.pages.rows import short_text, table_lines
-from tasks.results.latency import interval_text
+from tasks.results.measurements.latency import interval_text
 from tasks.results.sentences import describe_differences
 from tasks.results.text import duration
 from tasks.results.verdicts import QUIET, failed_lines

@@ -21,9 +21,9 @@ from flows.warehouse.publish import ask_warehouse, load_store
 from tasks.bundle.cell import VARIANTS, Cell, Purpose, Variant
 from tasks.bundle.record import SweepNight
 from tasks.export.prebuilt import open_pte
-from tasks.judge.cause_of_sessions import cause_between, modules_between, split_sides
 from tasks.judge.comparison import SideComparison, compare_sessions
 from tasks.judge.figures import MARGIN
+from tasks.judge.operators.cause_of_sessions import cause_between, modules_between, split_sides
 from tasks.measure.interleaved import Side, comparison_id, plan_batch
 from tasks.measure.plan import FIRST_SESSION
 from tasks.measure.prepare import Probe, Runners, Use

@@ -796,8 +796,8 @@ CREATE TABLE series_night (
     last_started_at TIMESTAMP
 );
 
--- What was judged of each series on each device in each night (tasks/judge/verdict_rules.py). A series without a row is
--- judged by the next load; a load, a forgotten session or a decision that concerns a series removes its rows.
+-- What was judged of each series on each device in each night (tasks/judge/verdicts/rules.py). A series without a row
+-- is judged by the next load; a load, a forgotten session or a decision that concerns a series removes its rows.
 CREATE TABLE series_verdict (
     series_id VARCHAR NOT NULL,
     -- Name of the device in the inventory; `unknown` for a loose ETDump.
@@ -893,7 +893,7 @@ CREATE TABLE incident_series (
     has_all_commits BOOLEAN
 );
 
--- What was judged of the operators of each series on each device (tasks/judge/operators.py): for the nights whose
+-- What was judged of the operators of each series on each device (tasks/judge/operators/rules.py): for the nights whose
 -- latency changed, and for the newest. Both tables are computed again with the latency of a series.
 CREATE TABLE series_operator_verdict (
     series_id VARCHAR NOT NULL,

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from devices.errors import InputError
 from tasks.bundle.model_names import limit_series, unknown_series
-from tasks.judge.night import Verdict
+from tasks.judge.verdicts.night import Verdict
 
 _STEP_VERDICTS = {"regression", "suspected", "improvement"}
 

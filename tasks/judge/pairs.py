@@ -8,7 +8,7 @@ from typing import Any
 
 from devices.errors import InputError
 from devices.platform import SIMULATED
-from tasks.judge.shift import half_interval_between_nights
+from tasks.judge.verdicts.shift import half_interval_between_nights
 
 SINGLE = {"cell", "session"}
 """Kinds of arms with a single cell, which is compared with any other."""

@@ -21,10 +21,10 @@ from tasks.judge.decisions import (
 )
 from tasks.judge.figures import LATENCY, OTHER_METRICS, Metric
 from tasks.judge.incidents import refresh_incidents
-from tasks.judge.night import Night
-from tasks.judge.operators_table import refresh_operator_verdicts
+from tasks.judge.operators.table import refresh_operator_verdicts
 from tasks.judge.states import states_from_times
-from tasks.judge.verdict_rules import judge_all
+from tasks.judge.verdicts.night import Night
+from tasks.judge.verdicts.rules import judge_all
 
 _log = logging.getLogger(__name__)
 _QUERIES = {file.name: file.text for file in sql_files("loading")}

@@ -1,8 +1,8 @@
 """The report's sections on outputs and layers, compared with eager PyTorch."""
 
 from tasks.pages.page import Block, Fold, Paragraph, Section
-from tasks.results.accuracy import AccuracyRow, LayerRow, NotComparedRow, accuracy_in_words
 from tasks.results.cells import CellNames, by_cell_or_pair
+from tasks.results.measurements.accuracy import AccuracyRow, LayerRow, NotComparedRow, accuracy_in_words
 from tasks.results.reader import Answers
 from tasks.results.table import Cell, Column, build_table
 from tasks.results.text import Code, Text, counted

@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.pages.page import Bar, BarChart, Block, Heading, Hue, Paragraph, Section, fold_if_long
 from tasks.results.cells import CellNames, Variant, emulated_devices
-from tasks.results.latency import NO_INTERVAL, NOISY, GenerationRow, LatencyRow, ThreadRow, latency_in_words
+from tasks.results.measurements.latency import (
+    NO_INTERVAL,
+    NOISY,
+    GenerationRow,
+    LatencyRow,
+    ThreadRow,
+    latency_in_words,
+)
 from tasks.results.reader import Answers
 from tasks.results.table import NOTHING, Milliseconds, Table, build_table, grouped, number
 from tasks.results.text import counted, in_ms, listed, ms_digits, numbered, rounded_percent, sentence, variant_word

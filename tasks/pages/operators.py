@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from tasks.judge.operator_advice import HEAVY_SHARE, advice_text
+from tasks.judge.operators.advice import HEAVY_SHARE, advice_text
 from tasks.pages.page import (
     Block,
     Fold,
@@ -17,8 +17,8 @@ from tasks.pages.page import (
     fold_if_long,
 )
 from tasks.results.cells import CellNames
-from tasks.results.latency import has_times
-from tasks.results.operators import (
+from tasks.results.measurements.latency import has_times
+from tasks.results.measurements.operators import (
     CATEGORIES,
     NO_TIMES,
     REST,
@@ -34,8 +34,8 @@ from tasks.results.operators import (
     read_categories,
     time_in_words,
 )
+from tasks.results.measurements.sweep_advice import DATA_MOVEMENT_SHARE, other_advice, portable_advice
 from tasks.results.reader import Answers
-from tasks.results.sweep_advice import DATA_MOVEMENT_SHARE, other_advice, portable_advice
 from tasks.results.table import (
     NOTHING,
     Cell,

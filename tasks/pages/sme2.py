@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from tasks.pages.page import Block, Fold, Heading, Paragraph, Points, Section
 from tasks.results.cells import CellNames, PairRow, by_cell_or_pair, emulation_tags
-from tasks.results.reader import Answers
-from tasks.results.sme2 import (
+from tasks.results.measurements.sme2 import (
     CoverageRow,
     Fp16Row,
     KernelRow,
@@ -18,6 +17,7 @@ from tasks.results.sme2 import (
     ran_with_sme,
     sme2_in_words,
 )
+from tasks.results.reader import Answers
 from tasks.results.table import Table, build_table
 from tasks.results.text import TIMES, Code, counted, in_ms
 

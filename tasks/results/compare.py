@@ -11,8 +11,8 @@ from devices.suggest import did_you_mean
 from tasks.bundle.model_names import find_model
 from tasks.judge import comparison, pairs
 from tasks.judge.arms import Arm, ArmName, find_arms, id_prefix, name_of_folder
-from tasks.judge.cause_of_sessions import cause_from_rows
 from tasks.judge.figures import MARGIN
+from tasks.judge.operators.cause_of_sessions import cause_from_rows
 from tasks.judge.pairs import SERIES, Matched, MeasuredCell, differing, have_same_content, match_cells, nights_differ_by
 from tasks.results.addresses import cell_page, series_page
 from tasks.results.cells import CellRow, ChangePercent, Device, Interval

@@ -14,7 +14,7 @@ from tasks.results.cells import CellRow
 from tasks.results.changes import Comparison, SeriesChange, answer_text, is_changed, worst_first
 from tasks.results.devices import conditions_in_words, waits_in_words
 from tasks.results.incidents import find_accepted, find_incident, read_incidents
-from tasks.results.operators import (
+from tasks.results.measurements.operators import (
     ModuleRow,
     PortableRow,
     changed_operators,
@@ -22,12 +22,12 @@ from tasks.results.operators import (
     portable_in_words,
     time_in_words,
 )
+from tasks.results.measurements.sme2 import coverage_in_words, shift_in_words, sme2_in_words
+from tasks.results.measurements.sweep_advice import other_advice, portable_advice
 from tasks.results.provenance import CellFactsRow, describe_origin, limit_to_cells
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import SeriesRow, worst_series_first
 from tasks.results.sessions import FailureRow, failures_in_words, read_cell_sessions
-from tasks.results.sme2 import coverage_in_words, shift_in_words, sme2_in_words
-from tasks.results.sweep_advice import other_advice, portable_advice
 from tasks.results.text import (
     Code,
     Fact,

@@ -11,7 +11,7 @@ from tasks.judge.commits import Commit
 from tasks.judge.decisions import is_near
 from tasks.judge.figures import LATENCY, METRICS
 from tasks.judge.incidents import OF_COMMIT, OPEN, incident_id
-from tasks.judge.shift import BASELINE_NIGHTS
+from tasks.judge.verdicts.shift import BASELINE_NIGHTS
 from tasks.results.addresses import series_page
 from tasks.results.cells import ChangePercent, Interval
 from tasks.results.reader import Reader

@@ -18,7 +18,7 @@ from sql.readable import ReadableFile
 from sql.schema import sql_files
 from sql.warehouse import first_line
 from tasks.bundle.model_names import short_names
-from tasks.judge.operator_advice import HEAVY_SHARE
+from tasks.judge.operators.advice import HEAVY_SHARE
 from tasks.results.cells import Night, SweepId
 from tasks.results.sentences import describe_changes, describe_differences, describe_likely_reason
 from tasks.results.table import Number, Row, RowT, Words

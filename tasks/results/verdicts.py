@@ -9,9 +9,9 @@ from devices.errors import InputError
 from devices.suggest import nights_beside
 from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.judge.figures import LATENCY, METRICS
-from tasks.judge.step import INTERLEAVED
+from tasks.judge.verdicts.step import INTERLEAVED
 from tasks.results.cells import CellRow, ChangePercent, Interval
-from tasks.results.latency import NO_INTERVAL
+from tasks.results.measurements.latency import NO_INTERVAL
 from tasks.results.reader import Reader
 from tasks.results.table import NOTHING, Cell, Number, Percent, Words
 from tasks.results.text import Text, Tone, counted, plain_text, separated, series_title, signed_percent, with_code

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.judge.operator_advice import TABLE
+from tasks.judge.operators.advice import TABLE
 from tasks.runner.build import build_runner
 from tasks.runner.manifest import Runner
 from tasks.runner.toolchain import host_platform

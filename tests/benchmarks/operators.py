@@ -5,7 +5,7 @@ Run: python -m tests.benchmarks.operators
 
 import numpy as np
 
-from tasks.judge.operators import Group, Operator, judge_operators
+from tasks.judge.operators.rules import Group, Operator, judge_operators
 from tests.benchmarks.verdicts import HOT_NIGHTS, HOT_SESSIONS, NIGHT_CV, Array
 
 SERIES, SESSIONS, NIGHTS, FIRST_NIGHT, CHANGE_NIGHT = 60, 8, 40, 5, 25

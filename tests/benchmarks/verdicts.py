@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.judge.comparison import compare_sessions
-from tasks.judge.night import Night, NightVerdict
 from tasks.judge.states import states_from_times
-from tasks.judge.verdict_rules import judge_all
+from tasks.judge.verdicts.night import Night, NightVerdict
+from tasks.judge.verdicts.rules import judge_all
 
 Array = NDArray[np.float64]
 SERIES, SESSIONS, NIGHTS, CHANGE_NIGHT = 100, 8, 60, 25  # series of each of four kinds

@@ -49,7 +49,7 @@ SENTENCES = {
     "needs ...dynamic_shapes": "tasks/export/factory.py",
     "portable operators take...more than": "flows/cli/model.py",
     "is held by": "devices/ondevice/lease.py",
-    "not proven": "tasks/results/sme2.py",
+    "not proven": "tasks/results/measurements/sme2.py",
     "failed": "tasks/bundle/record.py",
     "failed: SME proof": "flows/certify/certify.py",
     "failed: left behind": "flows/certify/certify.py",

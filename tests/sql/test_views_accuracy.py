@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tasks.judge.night import describe_inaccuracy
+from tasks.judge.verdicts.night import describe_inaccuracy
 from tests.fixtures.nights import night_of, week_of
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, BundleMaker
 

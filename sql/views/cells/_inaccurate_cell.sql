@@ -3,7 +3,7 @@
 CREATE OR REPLACE VIEW _inaccurate_cell AS
 SELECT
     cell,
-    -- The figures with their limits; tasks/judge/night.py describes them.
+    -- The figures with their limits; tasks/judge/verdicts/night.py describes them.
     {
         sessions: sessions,
         inaccurate_sessions: inaccurate_sessions,

@@ -10,9 +10,9 @@ from tasks.pages.report import MAX_CELLS, short_sections
 from tasks.pages.sme2 import sme2
 from tasks.results.addresses import slug
 from tasks.results.devices import read_devices
+from tasks.results.measurements.sme2 import SpeedupRow
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import SeriesRow
-from tasks.results.sme2 import SpeedupRow
 from tasks.results.table import first_rows
 from tasks.results.text import TIMES, Code, Text, counted
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tasks.judge.figures import LATENCY, METRICS, OTHER_METRICS, Metric
-from tasks.judge.night import Night, NightVerdict
-from tasks.judge.verdict_rules import judge_all
+from tasks.judge.verdicts.night import Night, NightVerdict
+from tasks.judge.verdicts.rules import judge_all
 from tests.fixtures.series import judge
 
 

@@ -14,8 +14,8 @@ from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.judge.commits import Commit, commits_between
 from tasks.judge.decisions import Decision, Decisions, Selector
 from tasks.judge.incidents import Incident, Part, find_incidents, find_parts
-from tasks.judge.night import Night, NightVerdict
-from tasks.judge.verdict_rules import judge_all
+from tasks.judge.verdicts.night import Night, NightVerdict
+from tasks.judge.verdicts.rules import judge_all
 from tests.fixtures.series import WEEKS, series
 
 BEGIN = date(2026, 10, 1)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.judge.comparison import compare, compare_sessions
 from tasks.judge.figures import METRICS
-from tasks.judge.night import Night
 from tasks.judge.states import States, assign_states, cluster_sessions, recognize_states, states_from_times
-from tasks.judge.verdict_rules import judge_all
+from tasks.judge.verdicts.night import Night
+from tasks.judge.verdicts.rules import judge_all
 from tests.benchmarks.verdicts import NOISES, Noise, make_series
 from tests.fixtures.series import SESSIONS, WEEKS, compared, judge
 

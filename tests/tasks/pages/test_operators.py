@@ -6,7 +6,7 @@ import pytest
 
 from tasks.pages.operators import categories
 from tasks.pages.page import StackChart
-from tasks.results.operators import OTHER, REST, CategoryRow
+from tasks.results.measurements.operators import OTHER, REST, CategoryRow
 from tests.fixtures.report import MS
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE
 from tests.tasks.pages.conftest import Part, Sweep, with_sessions

@@ -17,7 +17,7 @@ from tasks.judge.commits import Commit
 from tasks.pages.report import SECTIONS
 from tasks.pages.site import site
 from tasks.pages.site.page_cache import FingerprintRow
-from tasks.results.operators import CATEGORIES
+from tasks.results.measurements.operators import CATEGORIES
 from tasks.results.reader import Answers, open_answers
 from tasks.results.table import Cell, Number, Row, Words, build_table, first_rows, list_columns
 from tasks.results.text import plain_text

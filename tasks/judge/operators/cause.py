@@ -14,7 +14,7 @@ import numpy as np
 from tasks.bundle.robust_statistics import MIN_SESSIONS, interquartile_indices
 from tasks.judge.comparison import SideComparison, compare, shift_interval
 from tasks.judge.figures import percent_change
-from tasks.judge.operators import MIN_SHARE, Array, Group, Operator
+from tasks.judge.operators.rules import MIN_SHARE, Array, Group, Operator
 
 UNATTRIBUTED = "Unattributed"
 """Name of the operator that stands for time outside all operators."""

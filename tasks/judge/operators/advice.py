@@ -1,4 +1,4 @@
-"""Advice about portable operators: their causes (operator_advice.csv), and the rewrite of the model for each."""
+"""Advice about portable operators: their causes (advice.csv), and the rewrite of the model for each."""
 
 import csv
 import re

@@ -3,9 +3,9 @@
 import math
 
 from tasks.judge.comparison import SideComparison
-from tasks.judge.night import NightVerdict, Verdict, sessions_for_verdict
-from tasks.judge.shift import Point, Shift
-from tasks.judge.step import Step, is_same_content
+from tasks.judge.verdicts.night import NightVerdict, Verdict, sessions_for_verdict
+from tasks.judge.verdicts.shift import Point, Shift
+from tasks.judge.verdicts.step import Step, is_same_content
 
 
 def nights_text(step: Step) -> str:

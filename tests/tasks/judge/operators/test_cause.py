@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tasks.bundle.robust_statistics import interquartile_mean
-from tasks.judge.cause import Cause, Part, cause_text, choose_explanation, find_cause
-from tasks.judge.cause_of_sessions import PART_COLUMNS, cause_from_rows
-from tasks.judge.operators import Group, Operator
+from tasks.judge.operators.cause import Cause, Part, cause_text, choose_explanation, find_cause
+from tasks.judge.operators.cause_of_sessions import PART_COLUMNS, cause_from_rows
+from tasks.judge.operators.rules import Group, Operator
 
 CONVOLUTION, LINEAR, NORM = "Convolution IGEMM", "Fully Connected", "Layer Norm"
 OPERATORS = [Operator(CONVOLUTION, "Convolution"), Operator(LINEAR, "GEMM"), Operator(NORM, "Other")]

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TypeVar
 
-from tasks.judge.operator_advice import HEAVY_SHARE, advice_text
+from tasks.judge.operators.advice import HEAVY_SHARE, advice_text
 from tasks.results.cells import cell_or_pair, device_and_conditions
-from tasks.results.operators import CategoryRow, OperatorRow, PortableOperatorRow, PortableRow
+from tasks.results.measurements.operators import CategoryRow, OperatorRow, PortableOperatorRow, PortableRow
+from tasks.results.measurements.sme2 import PairOperatorRow
 from tasks.results.reader import Answers
-from tasks.results.sme2 import PairOperatorRow
 from tasks.results.text import TIMES, Code, Text, counted, in_ms, in_percent, joined, separated, with_code
 
 _DATA_MOVEMENT = "Data Movement"

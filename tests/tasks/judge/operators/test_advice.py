@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tasks.judge.operator_advice import TABLE, Advice, advice_for, advice_text
+from tasks.judge.operators.advice import TABLE, Advice, advice_for, advice_text
 
 NO_RULE = "XNNPACK's partitioner has no rule for this operator"
 

@@ -11,9 +11,9 @@ import duckdb
 
 from sql.schema import sql_files
 from sql.warehouse import insert_rows
-from tasks.judge.cause_of_sessions import build_group, cause_between, list_operators, sum_by_operator
 from tasks.judge.figures import percent_change
-from tasks.judge.operators import OperatorVerdicts, judge_operators
+from tasks.judge.operators.cause_of_sessions import build_group, cause_between, list_operators, sum_by_operator
+from tasks.judge.operators.rules import OperatorVerdicts, judge_operators
 
 _log = logging.getLogger(__name__)
 _QUERY = next(file.text for file in sql_files("loading") if file.name == "operators_to_judge")

@@ -12,15 +12,6 @@ from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.judge.comparison import SideComparison
 from tasks.judge.decisions import accepts
 from tasks.judge.figures import LATENCY, Metric
-from tasks.judge.night import (
-    Night,
-    NightVerdict,
-    Verdict,
-    sessions_for_verdict,
-    too_few_sessions,
-    why_incomparable,
-)
-from tasks.judge.shift import BASELINE_NIGHTS, Point, Shift, build_point, deviations, find_floor, measure_shift
 from tasks.judge.states import (
     REMEMBERED,
     Clusters,
@@ -32,8 +23,17 @@ from tasks.judge.states import (
     describe_open_state,
     recognize_states,
 )
-from tasks.judge.step import Confirmation, Step, describe_same_night, is_same_content, same_night_answer
-from tasks.judge.verdict_text import build_verdict, nights_text, unconfirmed_text
+from tasks.judge.verdicts.night import (
+    Night,
+    NightVerdict,
+    Verdict,
+    sessions_for_verdict,
+    too_few_sessions,
+    why_incomparable,
+)
+from tasks.judge.verdicts.shift import BASELINE_NIGHTS, Point, Shift, build_point, deviations, find_floor, measure_shift
+from tasks.judge.verdicts.step import Confirmation, Step, describe_same_night, is_same_content, same_night_answer
+from tasks.judge.verdicts.text import build_verdict, nights_text, unconfirmed_text
 
 STEP_NIGHTS = 7
 """How many nights a confirmed step is reported; then its nights are the baseline."""

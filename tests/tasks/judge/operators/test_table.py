@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sql.warehouse import writing
-from tasks.judge.operators import OperatorVerdict, OperatorVerdicts
-from tasks.judge.operators_table import describe_hidden_changes, refresh_operator_verdicts
+from tasks.judge.operators.rules import OperatorVerdict, OperatorVerdicts
+from tasks.judge.operators.table import describe_hidden_changes, refresh_operator_verdicts
 from tests.fixtures.nights import fields_of
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from tasks.judge.cause import UNATTRIBUTED, Cause, cause_text, choose_explanation, find_cause
-from tasks.judge.operators import Group, Operator
+from tasks.judge.operators.cause import UNATTRIBUTED, Cause, cause_text, choose_explanation, find_cause
+from tasks.judge.operators.rules import Group, Operator
 
 PART_COLUMNS = ("operators", "categories", "modules", "calls", "times_ns", "resolutions_ns")
 """Columns of a row per session, each a list with one entry per operator of each module."""

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from tasks.bundle.robust_statistics import ALERT_SESSIONS, MIN_SESSIONS, interquartile_indices
 from tasks.judge.figures import LATENCY, Metric
-from tasks.judge.night import Verdict
-from tasks.judge.shift import BASELINE_NIGHTS, Point, build_point, measure_shift, student_quantile
+from tasks.judge.verdicts.night import Verdict
+from tasks.judge.verdicts.shift import BASELINE_NIGHTS, Point, build_point, measure_shift, student_quantile
 
 Array = NDArray[np.float64]
 Level = Literal["operator", "category"]

@@ -9,9 +9,9 @@ from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from tasks.judge.comparison import compare
-from tasks.judge.night import Night
-from tasks.judge.shift import student_quantile
-from tasks.judge.verdict_rules import judge_all
+from tasks.judge.verdicts.night import Night
+from tasks.judge.verdicts.rules import judge_all
+from tasks.judge.verdicts.shift import student_quantile
 from tests.fixtures.series import WEEKS, compared, interval, judge, night, series, verdicts
 
 SUSPECTED, QUIET, LITTLE, UNCLEAR = "suspected", "no change", "insufficient data", "unclear"

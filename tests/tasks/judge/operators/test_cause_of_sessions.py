@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judge.cause import find_cause
-from tasks.judge.cause_of_sessions import build_group, cause_between, list_operators, sum_by_module, sum_by_operator
+from tasks.judge.operators.cause import find_cause
+from tasks.judge.operators.cause_of_sessions import (
+    build_group,
+    cause_between,
+    list_operators,
+    sum_by_module,
+    sum_by_operator,
+)
 
 LINEAR, NORM, ADD = "Fully Connected", "Layer Norm", "native_call_add.out"
 Layers = Mapping[tuple[str, str | None], float]

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Annotated
 
 from sql.schema import seed_rows
-from tasks.judge.operator_advice import HEAVY_SHARE, NO_REASON
+from tasks.judge.operators.advice import HEAVY_SHARE, NO_REASON
 from tasks.results.cells import CellRow, by_cell_or_pair
 from tasks.results.reader import Answers, Reader
 from tasks.results.table import (

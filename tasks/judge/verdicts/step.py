@@ -11,8 +11,8 @@ from typing import Literal
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.judge.comparison import SideComparison
 from tasks.judge.figures import percent_change
-from tasks.judge.night import Night
-from tasks.judge.shift import Point, Shift
+from tasks.judge.verdicts.night import Night
+from tasks.judge.verdicts.shift import Point, Shift
 
 INTERLEAVED = "measured interleaved"
 SameNightAnswer = Literal["confirmed", "refuted", "open"]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.judge.operators import Group, Operator, OperatorVerdict, OperatorVerdicts, judge_operators
+from tasks.judge.operators.rules import Group, Operator, OperatorVerdict, OperatorVerdicts, judge_operators
 
 CONVOLUTION, POINTWISE, LINEAR, POOL = "Convolution IGEMM", "Convolution DWConv", "Fully Connected", "Pooling"
 CATEGORIES = {CONVOLUTION: "Convolution", POINTWISE: "Convolution", LINEAR: "GEMM", POOL: "Pooling"}

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from tasks.judge.figures import METRICS, Metric
-from tasks.judge.night import Night, NightVerdict
-from tasks.judge.shift import find_floor
-from tasks.judge.verdict_rules import STEP_NIGHTS, judge_all
+from tasks.judge.verdicts.night import Night, NightVerdict
+from tasks.judge.verdicts.rules import STEP_NIGHTS, judge_all
+from tasks.judge.verdicts.shift import find_floor
 from tests.benchmarks.verdicts import NOISES, our_rule, our_rule_alone, score
 from tests.fixtures.series import WEEKS, compared, interval, judge, night, series, verdicts
 

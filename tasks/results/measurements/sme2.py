@@ -8,7 +8,7 @@ from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.judge.comparison import SideComparison, compare
 from tasks.results.cells import CellRow, PairRow, by_cell_or_pair
 from tasks.results.devices import DeviceRow
-from tasks.results.latency import NO_INTERVAL, LatencyRow
+from tasks.results.measurements.latency import NO_INTERVAL, LatencyRow
 from tasks.results.reader import Answers
 from tasks.results.sentences import describe_missing_speedup
 from tasks.results.table import (
