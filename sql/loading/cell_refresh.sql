@@ -119,7 +119,7 @@ succeeded AS (
         cell_id,
         max_by(model.versions, started_at) AS versions,
         max_by(model_source_sha256, started_at) AS source_sha256,
-        max_by(_commit_name(source_commit, source_author, source_is_dirty), started_at) AS commit_name,
+        max_by(_commit(source_commit, source_author, source_is_dirty), started_at) AS source_commit,
         median(temperature_c) AS temperature_c,
         string_agg(DISTINCT governor, ', ' ORDER BY governor) AS governor,
         CASE WHEN bool_and(charging) THEN 'charging' WHEN NOT bool_or(charging) THEN 'not charging' END AS battery

@@ -1,5 +1,6 @@
 -- What differs between two cells (`facts` of _cell_facts), as a list of _change; NULL if nothing does. Two facts are
--- listed although they are equal: the model source of another .pte file, and a commit with uncommitted changes.
+-- listed although they are equal: the model source of another .pte file, and a commit with uncommitted changes. The
+-- author and uncommitted changes of a commit follow it where they are known and there are any.
 CREATE OR REPLACE MACRO _changes(before, now) AS
     CASE WHEN before IS NOT NULL AND now IS NOT NULL THEN nullif(
         list_filter(
@@ -40,12 +41,18 @@ CREATE OR REPLACE MACRO _changes(before, now) AS
                     THEN _change('warm-up', before.warmup_executions, now.warmup_executions)
                 END,
                 CASE
-                    WHEN now.commit_name != before.commit_name
-                        OR (
-                            now.commit_name = before.commit_name
-                            AND ends_with(now.commit_name, ' with uncommitted changes')
-                        )
-                    THEN _change('commit', before.commit_name, now.commit_name)
+                    WHEN _are_commits_unlike(before.source_commit, now.source_commit)
+                    THEN _change('commit', left(before.source_commit.id, 7), left(now.source_commit.id, 7))
+                END,
+                CASE
+                    WHEN _are_commits_unlike(before.source_commit, now.source_commit)
+                        AND coalesce(before.source_commit.author, now.source_commit.author) IS NOT NULL
+                    THEN _change('commit author', before.source_commit.author, now.source_commit.author)
+                END,
+                CASE
+                    WHEN _are_commits_unlike(before.source_commit, now.source_commit)
+                        AND (before.source_commit.is_dirty OR now.source_commit.is_dirty)
+                    THEN _change('uncommitted changes', before.source_commit.is_dirty, now.source_commit.is_dirty)
                 END,
                 CASE
                     WHEN abs(now.temperature_c - before.temperature_c) > 5

@@ -727,8 +727,8 @@ CREATE TABLE cell_made_from (
     versions JSON,
     -- Hash of the source files of the model; NULL if unknown.
     source_sha256 VARCHAR,
-    -- Commit of the sweep file and its author, as verdicts name them; NULL if unknown.
-    commit_name VARCHAR,
+    -- Commit of the sweep file: its hash, its author, and whether files had uncommitted changes; NULL if unknown.
+    source_commit STRUCT(id VARCHAR, author VARCHAR, is_dirty BOOLEAN),
     -- Median temperature of the device before its sessions, in degrees Celsius.
     temperature_c DOUBLE,
     -- Frequency governors before its sessions.

@@ -25,12 +25,7 @@ worst AS (
     WHERE sweep_id = $sweep_id AND purpose IS NULL AND cell.mode != 'numerics'
     GROUP BY ALL
 )
-SELECT
-    * REPLACE (
-        CASE reference WHEN 'eager' THEN 'same precision' WHEN 'host' THEN 'same program' ELSE reference END
-            AS reference
-    )
 FROM worst
 ORDER BY
     model, without_times IS NOT NULL, device, threads, precision <> 'fp32', precision, variant, differs, cell, output,
-    worst.reference;
+    reference;

@@ -6,7 +6,7 @@ SELECT
     subject_pair AS content_pair
 FROM cell
 LEFT JOIN (
-    SELECT cell, max_by(_commit_name(source_commit, source_author, source_is_dirty), started_at) AS source_commit
+    SELECT cell, max_by(_commit(source_commit, source_author, source_is_dirty), started_at) AS source_commit
     FROM _session
     WHERE list_contains($cells::VARCHAR[], cell)
     GROUP BY cell

@@ -1,10 +1,6 @@
 -- Interleaved comparisons, the newest first: of two files, of a suspected night, steps of a bisection.
 SELECT
-    * REPLACE (
-        CASE purpose
-            WHEN 'same_night' THEN 'suspected night' WHEN 'comparison' THEN 'two files' ELSE purpose
-        END AS purpose
-    ),
+    *,
     model_a || ' ' || precision_a || ' ' || left(coalesce(pte_sha256_a, ''), 8) AS side_a,
     model_b || ' ' || precision_b || ' ' || left(coalesce(pte_sha256_b, ''), 8) AS side_b
 FROM comparison

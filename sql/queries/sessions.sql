@@ -12,16 +12,6 @@ condition AS (
     FROM session_conditions
     WHERE sweep_id = $sweep_id
     GROUP BY session_id
-),
-flag AS (
-    SELECT
-        session_id,
-        CASE WHEN settled_after_runs > 0 THEN format('slow start ({} runs)', settled_after_runs) END AS slow_start,
-        CASE WHEN has_drift THEN format('drift {:+.0f} %', 100 * (quartile_ratio - 1)) END AS drift,
-        CASE WHEN is_bimodal THEN 'two modes' END AS modes,
-        CASE WHEN outlier_runs > 0 THEN outlier_runs || if(outlier_runs = 1, ' outlier', ' outliers') END AS outliers
-    FROM session_latency
-    WHERE sweep_id = $sweep_id AND _has_times(emulated)
 )
 SELECT
     session.session_id,
@@ -36,10 +26,16 @@ SELECT
     session.started_at,
     CASE WHEN _has_times(session.emulated) THEN session_latency.time_ms END AS time_ms,
     condition.* EXCLUDE (session_id),
-    nullif(concat_ws(', ', slow_start, drift, modes, outliers), '') AS flags
+    CASE WHEN _has_times(session.emulated) THEN
+            {
+                settled_after_runs: settled_after_runs,
+                drift: CASE WHEN has_drift THEN quartile_ratio END,
+                is_bimodal: is_bimodal,
+                outlier_runs: outlier_runs
+            }
+    END AS flags
 FROM session_overview AS session
 LEFT JOIN session_latency USING (session_id)
-LEFT JOIN flag USING (session_id)
 LEFT JOIN condition USING (session_id)
 WHERE session.sweep_id = $sweep_id
 ORDER BY

@@ -191,9 +191,7 @@ def _describe_delegate(program: Any, delegate: Any, inside: dict[int, list[Any]]
         node: dict[str, Any] = {"kind": kind, "sources": sources}
         if handle in fused and kind != "XNNConvert":  # fused operators are listed once
             with_node = fused.pop(handle)
-            limits = (
-                [each for each in with_node if _has_operator(_LIMITS, each)] if xnn_node.get("output_min_max") else []
-            )
+            limits = [each for each in with_node if xnn_node.get("output_min_max") and _has_operator(_LIMITS, each)]
             for key, nodes in (("fused", [each for each in with_node if each not in limits]), ("clamp", limits)):
                 if nodes:
                     node[key] = entries.enter_all(nodes)

@@ -33,10 +33,8 @@ from tasks.results.verdicts import verdict_tone
 
 _MAX_CAUSES = 20
 _NOT_INTERLEAVED = (
-    "A and B were not measured interleaved: if the device was hotter or busier during one of them, that is part of the "
-    "difference"
+    "A and B were not measured interleaved: a device hotter or busier during one of them is part of the difference"
 )
-_INTERLEAVE = "to know more, measure both interleaved: `etfarm compare A.pte B.pte`"
 
 
 @dataclass(frozen=True)
@@ -219,8 +217,7 @@ def _changes(reader: Reader, pairs: Sequence[tuple[MeasuredCell, MeasuredCell]],
     """
     facts = read_side_facts(reader, [cell.cell for pair in pairs for cell in pair])
     changes = [compare_cells(a, b, margin, facts) for a, b in pairs]
-    is_of_content = [change.answer == "different" and not change.word.startswith("device") for change in changes]
-    different = [index for index, is_changed in enumerate(is_of_content) if is_changed]
+    different = [index for index, change in enumerate(changes) if change.word in (SLOWER, "faster")]
     different.sort(key=lambda index: -abs((changes[index].ratio or 1.0) - 1))
     for index in different[:_MAX_CAUSES]:
         a, b = pairs[index]
@@ -287,7 +284,7 @@ def _remarks(changes: Sequence[SeriesChange]) -> Iterator[str]:
         least, most = (f"{100 * share:.1f} %" for share in (min(differing_nights), max(differing_nights)))
         span = most if least == most else f"{least} to {most}, depending on the series,"
         yield f"{_NOT_INTERLEAVED}; nights differ by {span} without a change, which the intervals include"
-        yield _INTERLEAVE
+        yield "to know more, measure both interleaved: `etfarm compare A.pte B.pte`"
     elif any(change.a.sweep != change.b.sweep for change in changes):
         yield _NOT_INTERLEAVED
 

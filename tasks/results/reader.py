@@ -20,14 +20,24 @@ from sql.warehouse import first_line
 from tasks.bundle.model_names import short_names
 from tasks.judge.operators.advice import HEAVY_SHARE
 from tasks.results.cells import Night, SweepId
-from tasks.results.sentences import describe_changes, describe_differences, describe_likely_reason
+from tasks.results.sentences import (
+    describe_changes,
+    describe_commit,
+    describe_differences,
+    describe_flags,
+    describe_likely_reason,
+    describe_purpose,
+)
 from tasks.results.table import Number, Row, RowT, Words
 
 _MAX_IDS_NAMED = 10
 _SENTENCES: Mapping[str, Callable[[Any], str | None]] = {
     "changed": describe_changes,
+    "source_commit": describe_commit,
     "differs": describe_differences,
+    "flags": describe_flags,
     "likely_reason": describe_likely_reason,
+    "purpose": describe_purpose,
 }
 """Columns whose data rows have as text."""
 

@@ -1,14 +1,17 @@
 """Texts made from data of views: what changed, and what distinguishes cells."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tasks.judge.commits import Commit
+from tasks.results.text import numbered
 
 Difference = Mapping[str, str | None]
 """{fact, before, after} of `changed`, or {fact, value} of `differs`; None where a value is unknown."""
 
 _MAX_COMMITS = 3
 _HASHED = (".pte file", "runner")  # hashes are not shown: they tell a reader only that the files differ
+_WITH_COMMIT = ("commit author", "uncommitted changes")
 _UNITS = {"temperature": " C"}
 _LIKELY_REASONS = {
     "portable": "portable: XNNPACK did not get it",
@@ -25,6 +28,8 @@ _NO_SPEEDUPS = {
     "inaccurate both": "inaccurate outputs with and without SME2",
 }
 """By the values of reason in the view sme2_speedup, of pairs with times."""
+_PURPOSES = {"same_night": "suspected night", "comparison": "two files"}
+"""By the values of purpose in the view comparison; the others are words."""
 
 
 def describe_changes(changes: Sequence[Difference] | None) -> str | None:
@@ -46,12 +51,44 @@ def describe_changes(changes: Sequence[Difference] | None) -> str | None:
             parts[-1] += " (same model source)" if before == after else ", model source"
         elif (previous, fact) == ("runner", "ExecuTorch"):
             parts[-1] += f" ({text})"
-        elif before == after:  # uncommitted changes, which may differ
-            parts.append(f"{fact} {after}")
+        elif fact == "commit":
+            of_commit = {each["fact"]: each for each in changes}
+            sides = dict.fromkeys(_commit_of_side(of_commit, side) for side in ("before", "after"))
+            parts.append(f"commit {' -> '.join(sides)}")
+        elif fact in _WITH_COMMIT:
+            continue
         else:
             parts.append(text)
         previous = fact
     return ", ".join(parts)
+
+
+def describe_commit(commit: Mapping[str, Any] | None) -> str | None:
+    """Return {id, author, is_dirty} of the macro `_commit` as text: `3f0c1a2 by Ada with uncommitted changes`."""
+    return _commit_text(commit["id"][:7], commit["author"], commit["is_dirty"]) if commit else None
+
+
+def _commit_text(commit_id: str | None, author: str | None, is_dirty: bool | None) -> str:
+    by = f" by {author}" if author else ""
+    return f"{commit_id}{by}{' with uncommitted changes' if is_dirty else ''}"
+
+
+def _commit_of_side(facts: Mapping[str | None, Difference], side: str) -> str:
+    author, is_dirty = (facts.get(fact, {}).get(side) for fact in _WITH_COMMIT)
+    return _commit_text(facts["commit"][side], author, is_dirty == "true")
+
+
+def describe_flags(flags: Mapping[str, Any] | None) -> str | None:
+    """Return unusual runs of a session as text, such as `slow start (3 runs), drift +4 %, two modes, 1 outlier`."""
+    if not flags:
+        return None
+    parts = [
+        f"slow start ({flags['settled_after_runs']} runs)" if flags["settled_after_runs"] else "",
+        f"drift {100 * (flags['drift'] - 1):+.0f} %" if flags["drift"] is not None else "",
+        "two modes" if flags["is_bimodal"] else "",
+        numbered(flags["outlier_runs"], "outlier") if flags["outlier_runs"] else "",
+    ]
+    return ", ".join(filter(None, parts)) or None
 
 
 def git_log(good: str, bad: str) -> str:
@@ -88,6 +125,11 @@ def describe_likely_reason(data: Mapping[str, str] | None) -> str | None:
 def describe_missing_speedup(reason: str) -> str:
     """Return why a pair with times has no speed-up; `reason` is that of the view sme2_speedup."""
     return _NO_SPEEDUPS[reason]
+
+
+def describe_purpose(purpose: str) -> str:
+    """Return why two contents were measured interleaved; `purpose` is that of the view comparison."""
+    return _PURPOSES.get(purpose, purpose)
 
 
 def _or_unknown(value: str | None) -> str:

@@ -17,6 +17,7 @@ import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tarfile import GNUTYPE_LONGLINK, GNUTYPE_LONGNAME, SOLARIS_XHDTYPE, XGLTYPE, XHDTYPE
 from typing import IO, Any, BinaryIO, Self, cast
 
 from backports import zstd
@@ -34,13 +35,7 @@ _RECORDS_FIRST = {"comment": "every session.json is before the other files"}
 """The header of archives that the farm packs: reading ends where the other files begin."""
 _BLOCK_BYTES = 1 << 20
 _MAX_HEADER_BYTES = 1 << 16
-_HEADERS = {
-    tarfile.XHDTYPE,
-    tarfile.XGLTYPE,
-    tarfile.SOLARIS_XHDTYPE,
-    tarfile.GNUTYPE_LONGNAME,
-    tarfile.GNUTYPE_LONGLINK,
-}
+_HEADERS = {XHDTYPE, XGLTYPE, SOLARIS_XHDTYPE, GNUTYPE_LONGNAME, GNUTYPE_LONGLINK}
 _MAX_EXPANSION = 1000
 """Largest ratio of expanded to compressed size; ETDumps expand 3 to 30 times."""
 _MIN_LIMITED_BYTES = 1 << 30

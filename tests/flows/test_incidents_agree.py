@@ -149,8 +149,8 @@ def assert_one_onset_and_one_cause(farm: BundleMaker) -> None:
     assert farm.ask(f"{bad} AND incident_id IS NOT NULL GROUP BY ALL HAVING count(DISTINCT changed) > 1") == []
     commits = farm.ask("SELECT day(onset), day(last_good), changed FROM incident WHERE kind = 'model'")
     for onset, last_good, changed in commits:
-        (commit,) = [each for each in changed if each["fact"] == "commit"]
-        assert [commit[side].split()[-1] for side in ("before", "after")] == [str(last_good), str(onset)]
+        (author,) = [each for each in changed if each["fact"] == "commit author"]
+        assert [author[side].split()[-1] for side in ("before", "after")] == [str(last_good), str(onset)]
 
 
 def open_on_page(pages: Pages, address: str) -> Open:

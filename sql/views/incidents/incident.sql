@@ -110,9 +110,9 @@ SELECT
     -- commit is left out if commits states it.
     list_filter(
         _changes(before.facts, now.facts),
-        LAMBDA each: each.fact != 'commit'
+        LAMBDA each: each.fact NOT IN ('commit', 'commit author', 'uncommitted changes')
         OR nearest.commits IS NULL
-        OR ends_with(each.after, ' with uncommitted changes')
+        OR now.facts.source_commit.is_dirty
     ) AS changed,
     -- Commit of the sweep file in the last good night, its first digits; NULL if unknown.
     nearest.good_commit AS good_commit,

@@ -15,7 +15,7 @@ SELECT
         warmup_executions: warmup_executions,
         versions: versions,
         source_sha256: source_sha256,
-        commit_name: commit_name,
+        source_commit: source_commit,
         temperature_c: temperature_c,
         governor: governor,
         battery: battery

@@ -24,7 +24,7 @@ SELECT
     -- What differs from the night baseline_to, as a list of {fact, before, after}: files and model source (the first
     -- digits of their hashes), versions, device, commit of the sweep file, temperature (in C, by more than 5),
     -- governor, power. NULL if nothing differs. before and after are NULL if they are unknown. They are equal for an
-    -- unchanged source of a changed file, and for a commit with uncommitted changes.
+    -- unchanged source of a changed file, and for a commit with uncommitted changes, which a fact of that name states.
     changed,
     -- Which operators differ from the last good night, and what each adds in milliseconds; with what is unexplained
     -- they add up to the change. Where the time did not change: operators that did, with what all operators share

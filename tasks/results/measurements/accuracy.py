@@ -21,6 +21,8 @@ from tasks.results.text import Code, Text, codes, joined, separated
 
 _MAX_NAMED = 3
 _RESULTS = {True: Cell("inaccurate", tone="bad"), False: Cell("accurate"), None: Cell("not judged", tone="quiet")}
+_REFERENCES = {"eager": "same precision", "host": "same program"}
+"""By the values of reference in the view session_accuracy; the other is a precision."""
 _NOTABLE_DROP_DB = 20.0
 """A larger loss of SNR that no later layer regains counts as a fault: rounding alone takes less."""
 
@@ -74,6 +76,9 @@ class AccuracyRow(CellRow):
     sessions: Annotated[int, Number("Sessions")]
     is_inaccurate: Annotated[bool | None, Words("Result")]
 
+    def reference_cell(self, _cell: Cell) -> Cell:
+        return Cell(_REFERENCES.get(self.reference, self.reference))
+
     def snr_db_cell(self, cell: Cell) -> Cell:
         """Return `equal` where the outputs are the same: their SNR is infinite; bad if the output is inaccurate."""
         if self.max_abs_error == 0 and not self.nonfinite_mismatches:
@@ -98,7 +103,7 @@ def accuracy_in_words(rows: Sequence[AccuracyRow]) -> Iterator[Text]:
     if inaccurate:
         named = [(Code(row.model), f" {row.precision} {device_and_conditions(row)}") for row in inaccurate.values()]
         yield joined("Inaccurate outputs: ", separated(named, most=_MAX_NAMED), ".")
-    of_eager = [row for row in rows if row.reference != "same program"]
+    of_eager = [row for row in rows if row.reference != "host"]
     errors = [(row.max_abs_error, row) for row in of_eager if row.max_abs_error is not None]
     if errors:
         error, worst = max(errors, key=lambda entry: entry[0])

@@ -20,7 +20,7 @@ from tasks.results.changes import (
     write_pair,
 )
 from tasks.results.compare import comparison_headline, measured_fields
-from tasks.results.sentences import describe_changes, describe_differences
+from tasks.results.sentences import describe_changes, describe_differences, describe_flags
 
 FOUND = SideComparison(8, 8, 10.0, 11.2, 1.123, 1.101, 1.148, "different", None, 1.0)
 SLOWER = SeriesChange(
@@ -149,3 +149,18 @@ def test_an_unknown_fact_of_a_cell_is_named() -> None:
     assert describe_differences([{"fact": "pte", "value": None}, {"fact": "seed", "value": "7"}]) == (
         "pte unknown, seed 7"
     )
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        ((0, None, False, 0), None),
+        ((3, None, False, 1), "slow start (3 runs), 1 outlier"),
+        ((0, 0.96, True, 2), "drift -4 %, two modes, 2 outliers"),
+    ],
+)
+def test_unusual_runs_of_a_session_are_named_and_usual_ones_are_not(
+    flags: tuple[object, ...], text: str | None
+) -> None:
+    names = ("settled_after_runs", "drift", "is_bimodal", "outlier_runs")
+    assert describe_flags(dict(zip(names, flags, strict=True))) == text

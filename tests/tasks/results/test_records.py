@@ -42,6 +42,8 @@ PYTHON_TYPES: dict[str, object] = {
     'STRUCT(fact VARCHAR, "value" VARCHAR)[]': str,
     'STRUCT(reason VARCHAR, "operator" VARCHAR)': str,
     'STRUCT(fact VARCHAR, "before" VARCHAR, "after" VARCHAR)[]': str,
+    "STRUCT(id VARCHAR, author VARCHAR, is_dirty BOOLEAN)": str,
+    "STRUCT(settled_after_runs INTEGER, drift DOUBLE, is_bimodal BOOLEAN, outlier_runs INTEGER)": str,
     "STRUCT(id VARCHAR, author VARCHAR, subject VARCHAR)[]": list[Commit],
 }
 PARAMETERS: dict[str, object] = {
