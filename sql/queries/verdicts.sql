@@ -1,6 +1,8 @@
 -- The verdicts on nights, worst first; with $sweep_id, on the series that this sweep measured. Without it, what differs
 -- is found only for those that changed: most of a night did not.
-SELECT * REPLACE (coalesce(cell, series_id) AS cell)
+SELECT
+    * REPLACE (coalesce(cell, series_id) AS cell),
+    baseline_cell AS cell_before
 FROM (
     FROM _shown_verdict
     WHERE _is_one_of(night, $nights::DATE[]) AND (verdict != 'no change' OR $sweep_id IS NOT NULL)

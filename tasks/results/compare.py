@@ -25,6 +25,7 @@ from tasks.results.changes import (
     headline_parts,
     sessions_text,
 )
+from tasks.results.graph import graph_remarks
 from tasks.results.reader import Reader
 from tasks.results.table import Cell as TableCell
 from tasks.results.table import Milliseconds, Row, Words
@@ -113,7 +114,11 @@ def compare_arms(
         b=str(arms[1]),
         changes=changes,
         headline=comparison_headline(changes, margin),
-        remarks=[*(f"{series_title(each)}: {each.note}" for each in changes if each.note), *_remarks(changes)],
+        remarks=[
+            *(f"{series_title(each)}: {each.note}" for each in changes if each.note),
+            *graph_remarks(reader, matched.pairs),
+            *_remarks(changes),
+        ],
         uncompared=list(_uncompared(matched)),
     )
 

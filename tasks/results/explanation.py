@@ -13,6 +13,7 @@ from tasks.results.addresses import night_page
 from tasks.results.cells import CellRow
 from tasks.results.changes import Comparison, SeriesChange, answer_text, is_changed, worst_first
 from tasks.results.devices import conditions_in_words, waits_in_words
+from tasks.results.graph import graph_facts
 from tasks.results.incidents import find_accepted, find_incident, read_incidents
 from tasks.results.measurements.operators import (
     ModuleRow,
@@ -122,6 +123,9 @@ def explain_series(
     facts += [Fact("Cause", [with_code(f"{newest.cause}.")])] if newest.cause and newest.verdict in _WITH_CAUSE else []
     if newest.changed or newest.since:
         facts.append(Fact("What changed", [f"{newest.changed}." if newest.changed else "Nothing else changed."]))
+    if ".pte file" in (newest.changed or ""):
+        onset = (incident.good_cell, incident.cell) if incident else (newest.cell_before, newest.cell)
+        facts += graph_facts(reader, *onset)
     sessions: list[str] = []
     failed: list[Answers] = []
     if cells:

@@ -14,11 +14,12 @@ from tasks.judge.incidents import OF_COMMIT, OPEN, incident_id
 from tasks.judge.verdicts.shift import BASELINE_NIGHTS
 from tasks.results.addresses import series_page
 from tasks.results.cells import ChangePercent, Interval
+from tasks.results.graph import graph_in_words, read_graph_changes
 from tasks.results.reader import Reader
 from tasks.results.sentences import describe_commits, git_log
 from tasks.results.series import SeriesRow
 from tasks.results.table import Cell, Name, Number, Row, Words
-from tasks.results.text import Link, Series, Tone, listed, numbered, signed_percent, with_code
+from tasks.results.text import Link, Series, Tone, listed, numbered, plain_text, signed_percent, with_code
 from tasks.results.verdicts import VerdictRow
 
 _TONES: dict[str, Tone] = {"confirmed": "bad", "suspected": "flag"}
@@ -66,6 +67,8 @@ class IncidentRow(Row):
     commits: list[Commit] | None
     """Those between the last good night and the onset, the newest first; None if a night recorded none."""
     has_all_commits: bool | None
+    cell: str | None
+    good_cell: str | None
     reason: str
     series_id: str
     worst_device: str
@@ -73,6 +76,8 @@ class IncidentRow(Row):
     """Of each series for which it is open, its id and device without a space between."""
     warehouse_models: Sequence[str] = ()
     """`models` as the warehouse has them."""
+    graph: Sequence[str] = ()
+    """How the exported graph of the onset differs from the last good one, a line for each operator."""
 
     @property
     def is_open(self) -> bool:
@@ -140,9 +145,9 @@ class IncidentRow(Row):
         return describe_commits(self.commits, self.git_log, is_complete=bool(self.has_all_commits))
 
     def changed_cell(self, cell: Cell) -> Cell:
-        """Return what changed, or why there is no result or it does not count; then the commits."""
+        """Return what changed, or why there is no result or it does not count; then an operator, and the commits."""
         why = self.reason if self.kind in ("accuracy", "failure") else self.changed
-        parts = [part for part in (why, self.commits_text) if part]
+        parts = [part for part in (why, *self.graph[:1], self.commits_text) if part]
         return Cell(with_code("; ".join(parts))) if parts else cell
 
     def subject_cell(self, _cell: Cell) -> Cell:
@@ -155,7 +160,7 @@ class IncidentRow(Row):
         figures = {name: getattr(self, name) for name in _FIGURES}
         before_after = {"before": self.baseline_value, "after": self.value, "unit": METRICS[self.metric].unit}
         commits = {"commits": self.commits or [], "has_all_commits": bool(self.has_all_commits)}
-        commits |= {"git_log": self.git_log}
+        commits |= {"git_log": self.git_log, "graph": [plain_text(with_code(line)) for line in self.graph]}
         return {"incident": self.incident_id, "title": self.title, **texts, **figures, **before_after, **commits}
 
     def has_id(self, name: str) -> bool:
@@ -177,11 +182,17 @@ def _past_ids(kind: str, subject: str, onset: date) -> set[str]:
 
 def read_incidents(reader: Reader) -> list[IncidentRow]:
     """Return all incidents, open ones first."""
-    rows = reader.rows(IncidentRow)
-    return [
+    rows = [
         replace(row, models=[reader.names.get(model, model) for model in row.models], warehouse_models=row.models)
-        for row in rows
+        for row in reader.rows(IncidentRow)
     ]
+    pairs = {
+        row.incident_id: (row.good_cell, row.cell)
+        for row in rows
+        if row.is_open and row.is_of_model and row.good_cell and row.cell and ".pte file" in (row.changed or "")
+    }
+    changes = dict(zip(pairs, read_graph_changes(reader, list(pairs.values())), strict=True))
+    return [replace(row, graph=graph_in_words(changes.get(row.incident_id, []))) for row in rows]
 
 
 def night_data(

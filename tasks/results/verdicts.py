@@ -92,6 +92,8 @@ class VerdictRow(CellRow):
     baseline_to: date | None
     """The last good night."""
     series_id: str
+    cell_before: str | None = None
+    """The cell of the night `baseline_to`."""
     incident_id: str | None = None
     """The newest incident that the series is in; None if it is in none."""
 

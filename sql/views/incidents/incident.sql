@@ -122,7 +122,11 @@ SELECT
     -- at most 20. NULL if a night recorded none.
     nearest.commits AS commits,
     -- Whether these are all; NULL if commits is.
-    nearest.has_all_commits AS has_all_commits
+    nearest.has_all_commits AS has_all_commits,
+    -- Cell of the onset, of the part that states what changed; NULL without a result.
+    nearest.cell AS cell,
+    -- That of the last good night.
+    nearest.good_cell AS good_cell
 FROM whole
 LEFT JOIN _cell_facts AS now ON now.cell = nearest.cell
 LEFT JOIN _cell_facts AS before ON before.cell = nearest.good_cell;
