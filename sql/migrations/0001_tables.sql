@@ -526,10 +526,10 @@ CREATE TABLE thinned_session (
 CREATE TABLE decision (
     -- Id of the decision, the name of its file beside the bundles.
     decision_id VARCHAR NOT NULL,
-    -- baseline_reset, night_exclusion, acceptance, note or revocation.
+    -- baseline_reset, night_exclusion, acceptance, note, missing_file or revocation.
     kind VARCHAR NOT NULL,
-    -- First night of the new baseline, the excluded night, the onset of the accepted incident, or the night of a note;
-    -- NULL in a revocation and in other notes.
+    -- First night of the new baseline, the excluded night, the onset of the accepted incident, the good night whose
+    -- file is missing, or the night of a note; NULL in a revocation and in other notes.
     night DATE,
     -- Only series of this model; NULL for every model.
     model VARCHAR,
@@ -539,7 +539,7 @@ CREATE TABLE decision (
     variant VARCHAR,
     -- Only sessions of this device.
     device VARCHAR,
-    -- Why, in the words of the user; the text of a note.
+    -- Why, in the words of the user; the text of a note; the missing file: .pte file or runner.
     reason VARCHAR NOT NULL,
     -- When it was recorded, UTC.
     decided_at TIMESTAMP NOT NULL,
@@ -843,7 +843,10 @@ CREATE TABLE series_verdict (
     -- The verdict in a sentence.
     reason VARCHAR NOT NULL,
     -- The comparison, measured interleaved, whose sessions gave the figures; NULL if nights did.
-    comparison VARCHAR
+    comparison VARCHAR,
+    -- What is no longer stored of the last good night, so that a suspected night cannot be compared with it the same
+    -- night: `.pte file of` or `runner of` and that night; NULL if nothing is missing.
+    missing VARCHAR
 );
 
 -- What an incident consists of: one row per figure of a series on a device that it made worse, derived from the

@@ -1,4 +1,6 @@
-"""Decisions of users about nights: resets of baselines, excluded nights, accepted incidents, notes, and revocations.
+"""Decisions about nights: resets of baselines, excluded nights, accepted incidents, notes, and revocations.
+
+Users make them; the farm itself records which files of good nights are no longer stored (`missing_file`).
 
 A bundle store keeps each decision in a file `decisions/<id>.json`, which is never changed or removed. The warehouse has
 a copy of all. Bundles and figures stay as they are: decisions only select the nights that a verdict compares, and notes
@@ -9,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import duckdb
 from pydantic import AwareDatetime, BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
@@ -20,7 +22,8 @@ from tasks.bundle.record import BundleError
 from tasks.store.bundle_store import BundleStore
 
 DecisionId = Annotated[str, StringConstraints(pattern="^[0-9a-f]{8}$")]
-Kind = Literal["baseline_reset", "night_exclusion", "acceptance", "note", "revocation"]
+Kind = Literal["baseline_reset", "night_exclusion", "acceptance", "note", "missing_file", "revocation"]
+MissingFile = Literal[".pte file", "runner"]
 _FIELDS = (
     "decision_id", "kind", "night", "model", "precision", "variant", "device", "reason", "decided_at", "decided_by",
     "revokes",
@@ -44,6 +47,11 @@ class SeriesNight:
     variant: str
     device: str
     night: date
+
+    @property
+    def selector(self) -> "Selector":
+        """That of this series alone."""
+        return Selector(model=self.model, precision=self.precision, variant=self.variant, device=self.device)
 
 
 class Selector(BaseModel):
@@ -77,7 +85,7 @@ class Decision(BaseModel):
     id: DecisionId
     kind: Kind
     reason: str
-    """The reason, or the text of a note."""
+    """The reason, the text of a note, or which file is missing."""
     decided_at: AwareDatetime
     """UTC."""
     decided_by: str
@@ -94,6 +102,8 @@ class Decision(BaseModel):
             raise ValueError("a revocation needs `revokes`, every other kind but a note needs `night`")
         if is_revocation and self.series.criteria:
             raise ValueError("a revocation is of one decision; it has no `series`")
+        if self.kind == "missing_file" and (self.reason not in get_args(MissingFile) or len(self.series.criteria) < 4):
+            raise ValueError("a missing file is a `.pte file` or a `runner` of one series")
         return self
 
     @property
@@ -120,8 +130,17 @@ class Decisions:
 
     @cached_property
     def in_force(self) -> tuple[Decision, ...]:
-        """The resets, exclusions and notes that are not revoked."""
+        """All but revocations that are not revoked."""
         return tuple(r for r in self.records if r.kind != "revocation" and r.id not in self.revoked)
+
+    @cached_property
+    def missing_files(self) -> dict[Selector, dict[str, str]]:
+        """What is no longer stored of good nights, `.pte file` or `runner`, by series and night."""
+        missing: dict[Selector, dict[str, str]] = {}
+        for record in self.in_force:
+            if record.kind == "missing_file":
+                missing.setdefault(record.series, {})[str(record.night)] = record.reason
+        return missing
 
 
 def read_decisions(store: BundleStore) -> Decisions:

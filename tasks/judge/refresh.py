@@ -142,4 +142,5 @@ def _build_night(row: _Row, previous: _Row | None, decisions: Decisions, metric:
         inaccuracy=row["inaccuracy"],
         same_night=SideComparison(**{name: row[name] for name in _COMPARISON_FIELDS}) if row.get("answer") else None,
         same_night_content=row.get("content_a") or "",
+        missing=decisions.missing_files.get(series.selector, {}) if decisions.missing_files else {},
     )

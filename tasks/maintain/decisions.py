@@ -1,7 +1,7 @@
-"""Reset a baseline, accept an incident, exclude a night, write a note, revoke a decision.
+"""Reset a baseline, accept an incident, exclude a night, write a note, revoke a decision, record missing files.
 
-Each function returns the outcome, a line for each decision. The decision is written to the store first, then to the
-warehouse: if the warehouse cannot be changed now, the next load does it. All raise InputError, BundleError or
+Each function of a command returns the outcome, a line for each decision. Decisions are written to the store first, then
+to the warehouse: if the warehouse cannot be changed now, the next load does it. All raise InputError, BundleError or
 WarehouseError.
 """
 
@@ -10,7 +10,7 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from tasks.bundle.model_names import find_model, short_names
 from tasks.judge.decisions import (
     Decision,
     Decisions,
+    MissingFile,
     Selector,
     SeriesNight,
     list_series_nights,
@@ -41,6 +42,8 @@ from tasks.store.workspace import Workspace
 _MAX_CHARS = 500
 _Draft = tuple[str, dict[str, Any], Sequence[SeriesNight]]
 """Of a decision: what it does, its fields, and the nights of series that it is about."""
+MissingContent = tuple[SeriesNight, MissingFile]
+"""A good night of a series, and which of its files is no longer stored."""
 _log = logging.getLogger(__name__)
 
 
@@ -148,6 +151,18 @@ def revoke(workspace: Workspace, decision_id: str, reason: str) -> str:
     _write_decision(workspace, {"kind": "revocation", "reason": reason, "revokes": decision_id})
     _apply(workspace)
     return f"{decision_id}: revoked; its record stays"
+
+
+def record_missing_files(workspace: Workspace, missing: Iterable[MissingContent]) -> None:
+    """Record files of good nights that are no longer stored; what is recorded already is not repeated."""
+    recorded, drafts = read_decisions(workspace.store).missing_files if missing else {}, []
+    for good, file in missing:
+        if recorded.get(good.selector, {}).get(str(good.night)) != file:
+            drafts.append({"kind": "missing_file", "night": good.night, "series": good.selector, "reason": file})
+    for draft in drafts:
+        _write_decision(workspace, draft)
+    if drafts:
+        _apply(workspace)
 
 
 def store_decisions(warehouse: Path, decisions: Decisions) -> int:

@@ -288,7 +288,9 @@ def _remedy(reader: Reader, row: SeriesRow, night: VerdictRow, sessions: Sequenc
     elif night.verdict == "inaccurate":
         query = f"FROM cell_accuracy WHERE cell = '{row.cell}'"
         yield ("Its outputs: ", Code(shlex.join(["etfarm", "sql", query])))
-    elif night.sessions and night.baseline_to and night.verdict not in _NEXT_STEPS:
+    elif night.missing and night.incident_id:
+        yield ("If it is meant: ", Code(f"etfarm decisions accept {night.incident_id} --reason TEXT"))
+    if night.sessions and night.baseline_to and night.verdict in _WITH_CAUSE:
         yield ("Look closer: ", Code(closer_command(reader, row, night.night, night.baseline_to)))
     if trace := _trace_step(sessions):
         yield trace

@@ -12,6 +12,7 @@ from tasks.judge.decisions import is_near
 from tasks.judge.figures import LATENCY, METRICS
 from tasks.judge.incidents import OF_COMMIT, OPEN, incident_id
 from tasks.judge.verdicts.shift import BASELINE_NIGHTS
+from tasks.judge.verdicts.text import not_stored_text
 from tasks.results.addresses import series_page
 from tasks.results.cells import ChangePercent, Interval
 from tasks.results.graph import graph_in_words, read_graph_changes
@@ -25,7 +26,9 @@ from tasks.results.verdicts import VerdictRow
 _TONES: dict[str, Tone] = {"confirmed": "bad", "suspected": "flag"}
 _OUTCOMES = {"accuracy": "inaccurate", "failure": "failed"}
 _DATA = ("state", "kind", "onset", "last_good", "confirmed_on", "closed_on", "last_seen", "reopened", "models")
-_FIGURES = ("devices", "precisions", "metrics", "series", "open_series", "metric", "ratio", "low", "high", "changed")
+_FIGURES = (
+    "devices", "precisions", "metrics", "series", "open_series", "metric", "ratio", "low", "high", "changed", "missing",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ class IncidentRow(Row):
     reason: str
     series_id: str
     worst_device: str
+    missing: str | None
+    """`.pte file of NIGHT` or `runner of NIGHT`: why it cannot be compared with the last good night; else None."""
     open_parts: list[str]
     """Of each series for which it is open, its id and device without a space between."""
     warehouse_models: Sequence[str] = ()
@@ -127,9 +132,15 @@ class IncidentRow(Row):
         elif self.changed:
             parts.append(f"changed: {self.changed}")
         parts.append(self.commits_text or "")
+        parts.append(self.missing_text if self.state == "suspected" else "")
         ended = f", {self.state} on {self.closed_on}" if self.closed_on else ""
         text = "; ".join(filter(None, parts))
         return f"{self.title} since {self.onset}{ended} ({self.state}, incident {self.incident_id}): {text}"
+
+    @property
+    def missing_text(self) -> str:
+        """Why a comparison of the same night cannot confirm the change; empty if one can."""
+        return not_stored_text(self.missing) if self.missing else ""
 
     @property
     def git_log(self) -> str | None:
@@ -147,7 +158,7 @@ class IncidentRow(Row):
     def changed_cell(self, cell: Cell) -> Cell:
         """Return what changed, or why there is no result or it does not count; then an operator, and the commits."""
         why = self.reason if self.kind in ("accuracy", "failure") else self.changed
-        parts = [part for part in (why, *self.graph[:1], self.commits_text) if part]
+        parts = [part for part in (why, *self.graph[:1], self.commits_text, self.missing_text) if part]
         return Cell(with_code("; ".join(parts))) if parts else cell
 
     def subject_cell(self, _cell: Cell) -> Cell:

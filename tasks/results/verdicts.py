@@ -96,6 +96,8 @@ class VerdictRow(CellRow):
     """The cell of the night `baseline_to`."""
     incident_id: str | None = None
     """The newest incident that the series is in; None if it is in none."""
+    missing: str | None = None
+    """`.pte file of NIGHT` or `runner of NIGHT`: why it cannot be compared with the last good night; else None."""
 
     def figure(self, value: float | None) -> str | None:
         """Return a value of the metric with its unit; None for None."""
@@ -139,7 +141,7 @@ class VerdictRow(CellRow):
         """Return the `verdict` of docs/json.md: before and after in the unit of the metric."""
         since = str(self.since) if self.since else None
         figures = {name: getattr(self, name) for name in _DATA}
-        unit, more = METRICS[self.metric].unit, ("noise_floor", "baseline_nights", "series_id", "cell")
+        unit, more = METRICS[self.metric].unit, ("noise_floor", "baseline_nights", "series_id", "cell", "missing")
         figures |= {"before": self.baseline_value, "after": self.value, "unit": unit, "since": since}
         return figures | {name: getattr(self, name) for name in more} | {"incident": self.incident_id}
 

@@ -102,6 +102,8 @@ SELECT
     worst.baseline_value AS baseline_value,
     -- The verdict on it in a sentence.
     worst.reason AS reason,
+    -- What is no longer stored of its last good night, see `verdict`.
+    worst.missing AS missing,
     -- Its series.
     worst.series_id AS series_id,
     -- The night of these figures.

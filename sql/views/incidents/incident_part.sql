@@ -31,6 +31,8 @@ SELECT
     night,
     -- The verdict on that night in a sentence.
     reason,
+    -- What is no longer stored of the last good night, see `verdict`.
+    missing,
     kind,
     subject,
     series_id,

@@ -18,10 +18,11 @@ SELECT
     decision_id,
     -- baseline_reset (older nights are not compared with this one and later ones), night_exclusion (the night is never
     -- compared and never part of a baseline), acceptance (of an incident: nights after the decision are compared with
-    -- the figures since its onset) or note (changes no verdict).
+    -- the figures since its onset), note (changes no verdict) or missing_file (recorded by the farm: the .pte file or
+    -- runner of a good night is no longer stored, so suspected nights cannot be compared with it the same night).
     kind,
-    -- The first night of the new baseline, the excluded night, the onset of the accepted incident, or the night of a
-    -- note; NULL for a note on no single night.
+    -- The first night of the new baseline, the excluded night, the onset of the accepted incident, the good night, or
+    -- the night of a note; NULL for a note on no single night.
     night,
     -- Only series of this model; NULL here and in the next three columns for every one.
     model,

@@ -35,6 +35,9 @@ SELECT
     _changes(before.facts, now.facts) AS changed,
     -- The verdict in a sentence, with both figures.
     reason,
+    -- What is no longer stored of the last good night, so that a suspected night cannot be compared with it the same
+    -- night: `.pte file of` or `runner of` and that night; NULL if nothing is missing.
+    missing,
     -- First night of the present step of a regression, suspected regression or improvement.
     since,
     -- Sessions with such a figure, of the newest cell of the night; SME coverage is one figure of the cell.

@@ -33,6 +33,7 @@ SELECT
     cause,
     -- The verdict in a sentence.
     reason,
+    missing,
     since,
     -- Sessions that count: of the newest cell of the night.
     sessions,

@@ -1,7 +1,7 @@
 """What a series did in one night, whether it can be compared, and the verdict on it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal
 
@@ -55,6 +55,8 @@ class Night:
     """Why its figures do not count although it ran: figures of the view `_inaccurate_cell`; None if accurate."""
     same_night_content: str = ""
     """The content A; if known, the comparison counts only if it is that of the last good night. Empty if unknown."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """What is no longer stored of earlier nights (`.pte file` or `runner`), by night."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ class NightVerdict:
     """The first night of the step that the night belongs to; None outside a step."""
     decided_on: str | None = None
     """The night whose comparison gave these figures, measured interleaved; None if nights did."""
+    missing: str | None = None
+    """What is no longer stored, so that a suspected night cannot be compared with the last good one."""
 
 
 def why_incomparable(night: Night, metric: Metric) -> tuple[Verdict, str] | None:

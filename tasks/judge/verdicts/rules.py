@@ -127,6 +127,7 @@ class _Series:
         if why_not is not None:
             return NightVerdict(night.night, *why_not)
         current = build_point(night.night, night.content, night.figures, self.metric)
+        current = replace(current, missing=night.missing if night.same_night is None else {})
         self.history = [*self.history, current][-REMEMBERED:]
         if not self.level:
             self.level.append(current)
@@ -158,7 +159,7 @@ class _Series:
         as_first = self._judge_against_level(current, replace(night, same_night=None))
         if answer == "refuted":
             return as_first
-        return build_verdict("suspected", current, shift, current.night, unconfirmed_text(shift))
+        return build_verdict("suspected", current, shift, current.night, unconfirmed_text(current, shift))
 
     def _judge_against_level(self, current: Point, night: Night) -> NightVerdict:
         """Compare a night with the level, add it to the level or to a step, and return its verdict."""
@@ -234,7 +235,7 @@ class _Series:
             # What got worse with another content stays suspected until a comparison decides.
             if nights > len(self.level) and (self.step.is_of_device or not self.metric.is_worse(shift.distance)):
                 self._make_step_the_level()
-            return build_verdict(word, current, shift, since, unconfirmed_text(shift, is_open_to_nights=False))
+            return build_verdict(word, current, shift, since, unconfirmed_text(current, shift, is_open_to_nights=False))
         if self.step.is_of_device:
             is_new = self.step.is_confirmed and not any(self._nights_at_level(shift))
             word, why = self._device_word(shift, is_confirmed=is_new), nights_text(self.step)
@@ -243,7 +244,7 @@ class _Series:
             return build_verdict(word, current, shift, since, why)
         is_certain = is_confirmed_alone or shift.excludes_none
         if not self.step.is_confirmed or not is_certain:
-            return build_verdict("suspected", current, shift, since, unconfirmed_text(shift))
+            return build_verdict("suspected", current, shift, since, unconfirmed_text(current, shift))
         verdict: Verdict = "regression" if self.metric.is_worse(shift.distance) else "improvement"
         if confirmation is None:
             why = describe_same_night(shift, None) if is_confirmed_alone else nights_text(self.step)

@@ -1,8 +1,8 @@
 """How far a night lies from the nights before it, and how much of that the series does without a change."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
 
@@ -36,6 +36,8 @@ class Point:
     sessions: int
     position: float
     session_variance: float
+    missing: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What is no longer stored of earlier nights, as in `Night.missing`."""
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,30 @@ def nights_text(step: Step) -> str:
     return f"{count} night{'' if count == 1 else 's'} so far, since {since}"
 
 
-def unconfirmed_text(shift: Shift, *, is_open_to_nights: bool = True) -> str:
+def unconfirmed_text(current: Point, shift: Shift, *, is_open_to_nights: bool = True) -> str:
     """Return what would confirm a shift; further nights may if `is_open_to_nights` and no state explains it."""
-    compare = f"not confirmed yet: compare it with {shift.last_good.night} on the same device"
-    if is_open_to_nights and (shift.excludes_none or not shift.may_be_other_state):
-        return f"{compare} or wait for the next nights"
-    return f"{compare}; further nights alone do not confirm it"
+    waits, good = is_open_to_nights and (shift.excludes_none or not shift.may_be_other_state), shift.last_good.night
+    if missing := missing_file(current, shift):
+        step = "wait for the next nights" if waits else "further nights alone do not confirm it: accept it or repair it"
+        return f"not confirmed yet; it {not_stored_text(missing)}; {step}"
+    compare = f"not confirmed yet: compare it with {good} on the same device"
+    return f"{compare} or wait for the next nights" if waits else f"{compare}; further nights alone do not confirm it"
+
+
+def missing_file(current: Point, shift: Shift) -> str | None:
+    """Return `.pte file of 2026-11-23` or `runner of 2026-11-23` if that of the last good night is no longer stored.
+
+    None for equal content, which needs no comparison.
+    """
+    good = shift.last_good.night
+    return (
+        None if is_same_content(current, shift) or good not in current.missing else f"{current.missing[good]} of {good}"
+    )
+
+
+def not_stored_text(missing: str) -> str:
+    """Return why a night cannot be compared with the last good one; `missing` is that of a verdict."""
+    return f"cannot be compared the same night: the {missing} is no longer stored"
 
 
 def build_verdict(
@@ -60,6 +78,7 @@ def build_verdict(
         baseline_to=good,
         since=since,
         reason=why,
+        missing=missing_file(current, shift) if verdict == "suspected" else None,
     )
 
 

@@ -1,5 +1,6 @@
 """What is measured again of a suspected night: a comparison with the last good night, or more sessions, or nothing."""
 
+import json
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -10,12 +11,19 @@ import pytest
 
 from devices.errors import FarmError
 from flows.comparison import same_night
-from flows.comparison.same_night import MAX_SERIES, Suspected, same_night_job
+from flows.comparison.same_night import MAX_SERIES, Suspected, same_night_job, same_night_jobs
 from flows.device.job import DeviceJob
+from flows.warehouse.publish import load_store
 from tasks.bundle.cell import Cell
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side
 from tasks.measure.plan import DISCARDED_REPETITION
+from tasks.pages.site.site import Site
+from tasks.results.reader import open_reader
+from tests.fixtures.command import Command, DataFolder
+from tests.fixtures.documented import assert_documented
+from tests.fixtures.nights import night_of, week_of
+from tests.fixtures.pages import Pages
 from tests.fixtures.plans import a_spec
 from tests.fixtures.stand_in_job import stand_in_job
 
@@ -48,7 +56,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeviceJob:
 
 def planned(job: DeviceJob, *rows: Suspected) -> list[tuple[int, str | None]]:
     """Return the number and the side of each session that is planned, of the night's own sessions None."""
-    made = same_night_job(job, list(rows)).batch
+    made = same_night_job(job, list(rows))[0].batch
     assert made is not None
     return [(each.repetition, each.cell.arm.side if each.cell.arm else None) for each in made.sessions]
 
@@ -65,7 +73,10 @@ def test_a_night_of_few_sessions_without_the_former_files_gets_those_that_it_lac
     added = planned(job, replace(ROW, model="gone", sessions=sessions))
     # then they are the next ones of the night's own cell
     assert [each for each in added if each[0] != DISCARDED_REPETITION] == [(3 + number, None) for number in range(more)]
-    assert "gone fp32 sme2_off t1 on phone: not compared with 2026-11-20 the same night: its .pte file" in caplog.text
+    assert (
+        "gone fp32 on phone, SME2 off, one thread: not compared with 2026-11-20 the same night: its .pte file"
+        in caplog.text
+    )
     assert (f"it is measured in {more} more sessions instead" in caplog.text) == bool(more)
 
 
@@ -73,3 +84,42 @@ def test_only_the_largest_changes_are_measured_again(job: DeviceJob, caplog: pyt
     rows = [ROW] * (MAX_SERIES - 1) + [replace(ROW, model="gone")] * 2
     assert [side for _, side in planned(job, *rows)].count(None) == ALERT_SESSIONS - ROW.sessions
     assert f"only the {MAX_SERIES} series of a device with the largest change are" in caplog.text
+
+
+def test_a_former_file_that_is_gone_is_recorded_once_and_stated_wherever_the_change_is_shown(
+    data: DataFolder, job: DeviceJob, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    # given a model that is slower since its change, whose former file was removed from the store
+    monkeypatch.undo()
+    monkeypatch.setattr(same_night, "_present_side", lambda _job, _row: a_side("p2"))
+    week_of(data, device__name="here", model__pte_sha256="p1")
+    night_of(data, 8, 1.1, device__name="here", model__pte_sha256="p2")
+    load_store(data.workspace)
+    job = replace(job, workspace=data.workspace)
+    # when the sweep of that night is ended twice
+    for _ in range(2):
+        assert same_night_jobs([job], "nightly-2026-11-08", data.workspace) == []
+    assert len(list((data.bundles / "decisions").iterdir())) == 1
+    # then each place states it, and none advises a comparison that cannot be made
+    missing, text = ".pte file of 2026-11-07", "the .pte file of 2026-11-07 is no longer stored"
+    printed = command("verdicts", "--data-dir", data.workspace.root)
+    document = json.loads(command("verdicts", "--format", "json", "--data-dir", data.workspace.root).out)
+    assert_documented("verdicts", document)
+    assert [row["missing"] for name in ("verdicts", "incidents") for row in document[name]] == [missing] * 2
+    (incident,) = document["incidents"]
+    explained = json.loads(command("explain", "toy", "--format", "json", "--data-dir", data.workspace.root).out)[
+        "facts"
+    ]
+    assert any(f"decisions accept {incident['incident']}" in step for step in explained["Next step"])
+    with open_reader(data.warehouse) as reader:
+        pages = Pages(Site(reader, "x"))
+        night = pages.history(pages.read("devices/here.html"), document["verdicts"][0]["series_id"])[-1]
+        home = pages.read("index.html").words
+    shown = [*(printed.out, *explained["Incident"], *home.values(), night["reason"])]
+    assert [place for place, words in home.items() if text in words] == ["incidents", "changed"]
+    assert sum(text in words for words in shown) == 5
+    assert not any("compare it with" in words for words in shown)
+    # and so does a warehouse that is built again
+    before = data.ask("FROM metric_verdict ORDER BY ALL")
+    assert command("warehouse", "rebuild", "--data-dir", data.workspace.root).code == 0
+    assert data.ask("FROM metric_verdict ORDER BY ALL") == before

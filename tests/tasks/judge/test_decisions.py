@@ -92,6 +92,7 @@ DAMAGED = [
     (decision(2).text().replace(b'"night": "2026-11-20",', b""), "every other kind but a note needs `night`"),
     (decision(2).text().replace(b"night_exclusion", b"revocation"), "a revocation needs `revokes`"),
     (revocation(2, of=1).text().replace(b"00000001", b"model toy"), "not a decision (revokes: "),
+    (decision(2).text().replace(b"night_exclusion", b"missing_file"), "a missing file is a `.pte file` or a `runner`"),
     (revocation(2, of=1).text().replace(b'"series": {}', b'"series": {"model": "toy"}'), "it has no `series`"),
     (decision(2).text().replace(b"08:02:00Z", b"08:02:00"), "not a decision (decided_at: "),
     (None, "is not a regular file; move it away; the decision does not count"),

@@ -47,6 +47,29 @@ def test_a_change_on_the_second_night_is_suspected_and_confirmed_the_same_night(
     assert found.reason.endswith("against model and runner of 2026-10-01, measured interleaved the same night")
 
 
+@pytest.mark.parametrize("file", [".pte file", "runner"])
+@pytest.mark.parametrize(
+    ("levels", "advice"),
+    [
+        pytest.param((*WEEKS, 10.8), "wait for the next nights", id="nights may confirm it"),
+        pytest.param((10.0, 26.2), "accept it", id="too few nights to confirm it"),
+    ],
+)
+def test_a_suspected_night_whose_former_file_is_gone_is_never_advised_to_be_compared(
+    levels: tuple[float, ...], advice: str, file: str
+) -> None:
+    *before, last = series(*levels)
+    good = judge([*before, last]).baseline_to or ""
+    found = judge([*before, replace(last, missing={good: file, "2026-09-01": "runner"})])
+    assert (found.verdict, found.missing) == (SUSPECTED, f"{file} of {good}")
+    assert f"cannot be compared the same night: the {file} of {good} is no longer stored" in found.reason
+    assert advice in found.reason
+    assert "compare it" not in found.reason
+    # unless what is gone is of another night, or the night was measured interleaved
+    for other in (replace(last, missing={"2026-09-01": file}), compared(replace(last, missing={good: file}), 1.02)):
+        assert judge([*before, other]).missing is None
+
+
 @pytest.mark.parametrize(
     ("levels", "expected"),
     [
