@@ -30,6 +30,26 @@ from devices.ondevice.lease import acquire
 lease = acquire(LocalDevice("local", sys.argv[1]), "the other farm", ttl_s=600)
 run_job(lease.device, Job(f"{sys.argv[1]}/session", ["sleep", "600"], 600))
 """
+RACE = """
+import sys
+from devices.errors import DeviceBusy
+from devices.local import LocalDevice
+from devices.ondevice.lease import acquire
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    lease = acquire(LocalDevice("local", sys.argv[1]), "racer", ttl_s=600)
+    print("won", flush=True)
+    sys.stdin.read()
+except DeviceBusy:
+    print("busy", flush=True)
+"""
+
+
+def start(script: str, device: Device) -> subprocess.Popen[str]:
+    """Start a process that holds or wants the device."""
+    command, pipe = [sys.executable, "-c", script, device.root], subprocess.PIPE
+    return subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
 
 
 def expiry_s(device: Device) -> int:
@@ -124,7 +144,7 @@ def test_the_lease_of_a_killed_process_on_this_host_is_taken_over_at_once_and_it
     device: Device, alive: Callable[[int], bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a holder that lives, with a job
-    with subprocess.Popen([sys.executable, "-c", HOLD, device.root], cwd=ROOT) as process:
+    with start(HOLD, device) as process:
         group = int(wait_for_line(Path(device.root) / "session" / "job" / "pid", "the job to start").split()[0])
         with pytest.raises(DeviceBusy, match="is held by the other farm"):
             acquire(device, "this farm")
@@ -147,6 +167,22 @@ def test_the_lease_of_a_killed_process_on_this_host_is_taken_over_at_once_and_it
     # and a process that this user may not see has not ended
     monkeypatch.setattr(os, "kill", raise_permission_error)
     assert not has_ended(holder)
+
+
+@pytest.mark.fault
+def test_of_processes_that_race_for_the_lease_of_a_dead_holder_exactly_one_gets_it(device: Device) -> None:
+    # given a holder that expired, and three processes that want its device at the same moment
+    acquire(device, "late", ttl_s=600)
+    expire(device)
+    with contextlib.ExitStack() as stack:
+        racers = [stack.enter_context(start(RACE, device)) for _ in range(3)]
+        streams = [(racer.stdin, racer.stdout) for racer in racers if racer.stdin and racer.stdout]
+        assert [out.readline() for _, out in streams] == ["ready\n"] * 3
+        for go, _ in streams:
+            go.write("\n")
+            go.flush()
+        # then one holds it until its standard input ends
+        assert sorted(out.readline() for _, out in streams) == ["busy\n", "busy\n", "won\n"]
 
 
 def raise_permission_error(_pid: int, _signal: int) -> None:

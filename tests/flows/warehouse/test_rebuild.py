@@ -1,5 +1,6 @@
 """A rebuilt warehouse answers like the one before, and the one before stays complete until it is replaced."""
 
+import subprocess
 from pathlib import Path
 
 import duckdb
@@ -103,6 +104,23 @@ def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(
     assert etfarm("warehouse", "load") == (0, "1 loaded, 8 already in the warehouse, 0 refused\n")
     assert "9 sessions, all views are identical" in etfarm("warehouse", "rebuild")[1]
     assert sorted(path.name for path in data_folder.warehouse.parent.iterdir()) == ["snapshots", "warehouse.duckdb"]
+
+
+@pytest.mark.fault
+def test_a_full_disk_leaves_the_warehouse_as_it_was(full_disk: Path, data_folder: DataFolder, etfarm: Etfarm) -> None:
+    # given a warehouse on a disk without room for another one
+    subprocess.run(["mount", "-o", "remount,size=8m", str(full_disk)], check=True)
+    small = full_disk / "w.duckdb"
+    with exclusive(small):
+        pass
+    (full_disk / "filler").write_bytes(b"x" * ((8 << 20) - small.stat().st_size - (64 << 10)))
+    before = small.read_bytes()
+    # when it is rebuilt
+    code, printed = etfarm("warehouse", "rebuild", "--warehouse", small)
+    # then one sentence names the cause, and nothing else is on the disk
+    assert (code, printed.count("\n"), "No space left on device" in printed) == (2, 1, True), printed
+    assert small.read_bytes() == before
+    assert sorted(path.name for path in full_disk.iterdir()) == ["filler", "w.duckdb"]
 
 
 def test_a_writer_opens_the_file_that_replaced_its_own(

@@ -10,6 +10,7 @@ import pytest
 from tasks.export.factory import build_methods
 from tasks.export.lowering import lower
 from tasks.export.lowering.passes import LeftOut, Passes, largest_distance
+from tasks.export.lowering.rewrites import attention_as_products
 from tasks.export.recipes import parse_recipe
 
 pytestmark = pytest.mark.torch
@@ -166,6 +167,15 @@ def test_models_that_passes_cannot_rewrite_are_exported_and_equal_eager_pytorch(
 
 
 @pytest.mark.thorough  # it lowers twice
+def test_attention_with_a_row_without_a_key_is_left_as_it_is() -> None:
+    # given a mask whose last rows allow no key, for which the pass computes other values
+    is_kept = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
+    inputs = (*heads(2, 5), is_kept[:, None, :, None] & is_kept[:, None, None, :])
+    program, passes = torch.export.export(Attention(), inputs), Passes({"forward": [inputs]})
+    assert passes.apply("forward", program, [attention_as_products]) is program
+    assert [each.step for each in passes.left_out] == ["attention_as_products"]
+
+
 def test_a_program_that_only_lowers_without_the_passes_is_lowered_without_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

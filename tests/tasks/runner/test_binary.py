@@ -183,6 +183,14 @@ _PROGRAM = """
 #include "peak_memory.h"
 int main() { std::cout << peak_memory_bytes(std::cin); }
 """
+_ASKING = """
+#include <cstdio>
+#include "cpuinfo_caller.h"
+extern "C" bool cpuinfo_initialize();
+extern "C" bool ask() { return is_in_cpuinfo(__builtin_return_address(0)); }
+int main() { std::printf("%d%d", ask(), cpuinfo_initialize()); }
+"""
+_CPUINFO = 'extern "C" bool ask();\nextern "C" bool cpuinfo_initialize() { return ask(); }\n'
 _STATUS = (
     "Name:\texecutor_runner\nVmPeak:\t 900000 kB\nVmHWM:\t  {peak} kB\nVmRSS:\t  {resident} kB\nVmSwap:\t  {swap} kB\n"
 )
@@ -201,3 +209,18 @@ def test_memory_that_was_swapped_out_counts(tmp_path: Path) -> None:
     ):
         done = subprocess.run([tmp_path / "peak"], input=status, capture_output=True, text=True, check=True)
         assert int(done.stdout) == expected_kb * 1024
+
+
+@linux
+def test_only_a_question_of_the_library_that_xnnpack_asks_counts_as_one_of_xnnpack(tmp_path: Path) -> None:
+    # given a program that asks for itself, and that loads a library with cpuinfo, which asks as well
+    library, program = tmp_path / "cpuinfo.cpp", tmp_path / "main.cpp"
+    library.write_text(_CPUINFO, encoding="utf-8")
+    program.write_text(_ASKING, encoding="utf-8")
+    compiler = [*find_toolchain(host_platform(), tmp_path).cxx, "-std=c++17", f"-I{ROOT / 'devices/runner/platform'}"]
+    for options in (
+        ["-shared", "-fPIC", str(library), "-o", "cpuinfo.so"],
+        ["-rdynamic", str(program), "./cpuinfo.so"],
+    ):
+        subprocess.run([*compiler, *options], cwd=tmp_path, check=True, capture_output=True)
+    assert subprocess.check_output([tmp_path / "a.out"], cwd=tmp_path) == b"01"

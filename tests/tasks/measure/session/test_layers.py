@@ -113,5 +113,21 @@ def test_the_values_of_each_layer_are_compared_and_not_kept(tmp_path: Path) -> N
     assert a.sample == sorted(a.sample, key=lambda value: value or 0)
     assert (b.layer, b.module, b.elements, b.nonfinite_mismatches, b.sample) == (5, None, 3, 0, [1.0, None, None])
     assert a.values_sha256 != b.values_sha256
+    assert (b.snr_fp32_db, b.lost_fp32) == (None, None)
     # and the values themselves are gone
     assert [path.name for path in collected.iterdir()] == [LAYER_DRIFT]
+
+
+@pytest.mark.parametrize(("exact", "lost"), [([1.0, 7e4], 1), ([1.0, np.inf], 0)])
+def test_an_element_that_is_infinite_in_fp16_and_finite_in_the_fp32_model_is_lost(
+    tmp_path: Path, exact: list[float], lost: int
+) -> None:
+    # given a layer of fp16 that overflows on the device and in eager PyTorch alike
+    overflowed = np.array([1.0, np.inf], np.float16)
+    for name in ("eager", "output-1.bin"):
+        overflowed.tofile(tmp_path / name)
+    np.array(exact, np.float32).tofile(tmp_path / "exact")
+    tap = {"file": "eager", "dtype": "float16", "shape": [2], "order": 0, "module": "m", "operator": "mul"}
+    write_layer_drift([{**tap, "fp32": {"file": "exact", "dtype": "float32", "shape": [2]}}], 1, tmp_path, tmp_path)
+    [layer] = read_layer_drift(tmp_path / LAYER_DRIFT)
+    assert (layer.nonfinite_mismatches, layer.lost_fp32) == (0, lost)
