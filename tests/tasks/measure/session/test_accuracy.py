@@ -16,6 +16,7 @@ from tasks.measure.session.accuracy import (
     OutputMismatchError,
     References,
     compare_outputs,
+    format_inaccuracy,
     max_margin,
 )
 from tasks.measure.session.difference import TensorFile, compare_tensors
@@ -80,6 +81,26 @@ def test_an_output_that_is_not_finite_where_eager_is_finite_or_of_another_size_i
     (tmp_path / "half").mkdir()
     eager, fp32 = compare_outputs(*case(tmp_path / "half", [1.0, INF], [1.0, INF], "float16", fp32=[1.0, 7e4]))
     assert (eager.is_inaccurate, fp32.is_inaccurate, fp32.nonfinite_mismatches) == (False, True, 1)
+
+
+@pytest.mark.parametrize(
+    ("want", "fp32", "got", "is_inaccurate"),
+    [
+        ([NAN, 2.0], None, [NAN, 2.0], False),
+        ([NAN, 2.0], None, [0.0, 2.0], True),
+        ([INF, 2.0], None, [-INF, 2.0], True),
+        ([INF, 2.0], [7e4, 2.0], [7e4, 2.0], False),  # the recipe overflows, and the device does not
+        ([9.0, 2.0], [INF, 2.0], [9.0, 2.0], False),  # the recipe limits values
+        ([NAN, 2.0], [NAN, 2.0], [0.0, 2.0], True),
+    ],
+)
+def test_an_output_that_is_finite_where_the_model_is_not_is_inaccurate(
+    tmp_path: Path, want: list[float], fp32: list[float] | None, got: list[float], is_inaccurate: bool
+) -> None:
+    rows = compare_outputs(*case(tmp_path, want, got, fp32=fp32))
+    assert any(row.is_inaccurate for row in rows) == is_inaccurate
+    if is_inaccurate:
+        assert "NaN or infinite in 1 elements of one side only, limit 0" in str(format_inaccuracy([rows]))
 
 
 @pytest.mark.fault
