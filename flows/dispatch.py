@@ -83,7 +83,7 @@ def export_step(model: ModelEntry, precision: str, settings: ExportSettings, exp
     if cases[0].tapped_error:
         _log.warning("%s, mode numerics: %s", title, cases[0].tapped_error)
     exports.end(pair, ExportStatus("ready", cases))
-    ready = "; ".join(["ready", *cases[0].left_out_notes])
+    ready = "; ".join(["ready", *cases[0].notes])
     board.done("export", f"{title}: {ready}", item=title)
     return Completed(message=ready)
 

@@ -39,10 +39,6 @@ EXECUTIONS = 12
 WARMUP_EXECUTIONS = 2
 LEASE_WAIT_S = 3600.0
 _DEADLINE_S = 300.0
-_IF_INACCURATE = (
-    "remove what is random in the model, such as dropout, or use another precision; "
-    "the mode numerics of a sweep shows the first layer that differs"
-)
 
 
 @dataclass(frozen=True)
@@ -86,11 +82,20 @@ class CheckedCase:
 
     @property
     def problem(self) -> str | None:
-        """Why a sweep would exclude its times: no result, or inaccurate outputs; None if it would use them."""
+        """Why a sweep would exclude its times: no result, random or inaccurate outputs; None if it would use them."""
+        notes = self.export.fault_notes
         if not self.has_time:
-            return f"{self.record.status}: {self.record.reason}"
+            return "; ".join([f"{self.record.status}: {self.record.reason}", *notes])
         inaccuracy = format_inaccuracy([record.accuracy or () for record in self.records])
-        return inaccuracy and f"inaccurate: {inaccuracy}; {_IF_INACCURATE}"
+        if inaccuracy:
+            return f"inaccurate: {inaccuracy}; {'; '.join(notes) or self._remedy}"
+        return "; ".join(notes) or None
+
+    @property
+    def _remedy(self) -> str:
+        """What to do about inaccurate outputs of a program that computes what it should on the exporting machine."""
+        another = "" if self.export.precision == "fp32" else "use another precision; "
+        return f"{another}the mode numerics of a sweep shows the first layer that differs"
 
 
 def check_model(

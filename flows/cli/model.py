@@ -127,7 +127,7 @@ def export(
         done = export_cases(ExportRequest(model, precision, Workspace(data_dir).exports, seed), on_step=tell)[0]
     show(done.folder)
     if done.trial:
-        show(f"execution on this machine after the export: {done.trial}", *done.left_out_notes, err=True)
+        show(f"execution on this machine after the export: {done.trial}", *done.notes, err=True)
 
 
 def _text_lines(case: "CheckedCase") -> Iterator[str]:
@@ -139,7 +139,7 @@ def _text_lines(case: "CheckedCase") -> Iterator[str]:
     yield f"{export.model} {export.precision}: {export.pte_bytes / 1e6:.2f} MB, exported in {export.export_s:.1f} s"
     if export.trial:
         yield f"execution on this machine after the export: {export.trial}"
-    yield from export.left_out_notes
+    yield from export.notes
     if export.delegated or export.portable:
         yield f"operators: {delegated} delegated to XNNPACK, {portable} portable"
     if not case.has_time:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError, InputError
+from tasks.export.outputs.sentences import fault_sentence, random_sentence
 from tasks.export.program import DataType, ProgramMethod, data_types, read_program
 from tasks.store.files import hash_file, remove_atomically
 
@@ -120,6 +121,10 @@ class Export:
     .pte file."""
     left_out: list[dict[str, Any]] = field(default_factory=list)
     """Steps that this export does without: {step, method, reason}; see lowering/passes.py."""
+    random: list[dict[str, Any]] = field(default_factory=list)
+    """What draws random numbers in evaluation mode; see outputs/randomness.py."""
+    fault: dict[str, Any] | None = None
+    """What ExecuTorch computes wrong on the exporting machine, see outputs/fault_search.py; None if nothing is."""
     perplexity: float | None = None
     """In eager PyTorch on the entry's text; None without a text, and for recipes that change the program."""
     source_sha256: str | None = None
@@ -147,12 +152,19 @@ class Export:
         return self.case.outputs
 
     @property
-    def left_out_notes(self) -> list[str]:
-        """One sentence for each step that this export does without."""
-        return [
+    def fault_notes(self) -> list[str]:
+        """One sentence for each thing that is random in the model, or that ExecuTorch computes wrong."""
+        wrong = [fault_sentence(self.fault, self.versions.get("executorch"))] if self.fault else []
+        return [*map(random_sentence, self.random), *wrong]
+
+    @property
+    def notes(self) -> list[str]:
+        """One sentence for each step that this export does without, and those of `fault_notes`."""
+        left_out = [
             f"exported without {each['step']}{' in ' + each['method'] if each['method'] else ''}: {each['reason']}"
             for each in self.left_out
         ]
+        return [*left_out, *self.fault_notes]
 
     def executions(self, planned: int, warmup: int) -> tuple[int, int]:
         """Return the number of executions of a session and of warm-up ones among them; `steps` overrides `planned`."""

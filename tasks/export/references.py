@@ -70,11 +70,11 @@ def compute_references(modules: Mapping[str, Any], cases: list[CaseInputs], floa
     import torch
     from torch.utils import _pytree
 
-    outputs = {}
     logger.info("computing the reference outputs in eager PyTorch")
+    outputs = {}
     for case in cases:
         module = modules[case.method.program_method]
-        with _restored_buffers(modules):
+        with restored_buffers(modules):
             _set_up(modules, case, float_type)
             for _ in range(case.method.steps or 1):
                 returned = _call(module, case.inputs, float_type)
@@ -84,6 +84,16 @@ def compute_references(modules: Mapping[str, Any], cases: list[CaseInputs], floa
                     raise FarmError(f"its forward returns a {type(leaf).__name__}; it must return only tensors")
             outputs[case.name] = [leaf.clone() for leaf in leaves]
     return outputs
+
+
+def call_once(modules: Mapping[str, Any], case: CaseInputs, float_type: str) -> Outputs:
+    """Return the tensors that one execution of a case returns without its set-up; buffers are restored after it."""
+    import torch
+    from torch.utils import _pytree
+
+    with restored_buffers(modules):
+        returned = _pytree.tree_leaves(_call(modules[case.method.program_method], case.inputs, float_type))
+        return [each.clone() for each in returned if isinstance(each, torch.Tensor)]
 
 
 def list_choices(
@@ -100,7 +110,7 @@ def list_choices(
     choices = {}
     for name, outputs in texts.items():
         if outputs and case.method.steps and hasattr(module, "scores_of_next"):
-            with torch.no_grad(), _restored_buffers(modules):
+            with torch.no_grad(), restored_buffers(modules):
                 _set_up(modules, case, float_type)
                 choices[name] = likeliest_tokens(module, case.inputs, outputs[0])
     return choices
@@ -127,7 +137,8 @@ def _call(module: Any, inputs: Inputs, float_type: str) -> Any:
 
 
 @contextmanager
-def _restored_buffers(modules: Mapping[str, Any]) -> Iterator[None]:
+def restored_buffers(modules: Mapping[str, Any]) -> Iterator[None]:
+    """Restore the buffers of all modules after the block."""
     before = [(buffer, buffer.clone()) for module in modules.values() for buffer in module.buffers()]
     try:
         yield

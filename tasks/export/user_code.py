@@ -13,7 +13,7 @@ import re
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -204,24 +204,39 @@ def explain_error(error: BaseException, sentence: str) -> str:
     if operator := _NO_OPERATOR.search(text):
         name = next(filter(None, operator.groups()))
         sentence = f"ExecuTorch does not support {name}, or not with these types ({sentence.rstrip(':')})"
-    location = next(_user_locations(error), None)
+    location = next(_user_locations(_error_locations(error)), None)
     if location is None:
         return sentence
-    file, line = location
-    where = f"{display_path(Path(file))}, line {line}: `{linecache.getline(file, line).strip()}`"
+    file, where = location[0], _describe_location(*location)
     for pattern, remedy in _DATA_DEPENDENT.items():
         if re.search(pattern, text):
             return f"{where} depends on data, which an export cannot follow; {remedy}"
     return f"{where}: {sentence}{_hidden_module_remedy(error, Path(file).parent)}"
 
 
-def _user_locations(error: BaseException) -> Iterator[tuple[str, int]]:
-    """Yield file and line of the user's code, innermost first: from the traceback, then from the error's text.
+def user_line(locations: Iterable[tuple[str, int]]) -> str | None:
+    """Return the first (file, line) that is the user's code, as `model.py, line 3: CODE`; None if none is."""
+    location = next(_user_locations(locations), None)
+    return _describe_location(*location) if location else None
 
-    Code of installed packages and of the farm is not the user's.
-    """
-    locations = [(frame.filename, frame.lineno or 0) for frame in reversed(traceback.extract_tb(error.__traceback__))]
-    locations += [(file, int(line)) for file, line in reversed(_LOCATION.findall(str(error)))]
+
+def _describe_location(file: str, line: int) -> str:
+    return f"{display_path(Path(file))}, line {line}: `{linecache.getline(file, line).strip()}`"
+
+
+def locations_in(text: str) -> list[tuple[str, int]]:
+    """Return file and line of each frame in the text of a stack, innermost first."""
+    return [(file, int(line)) for file, line in reversed(_LOCATION.findall(text))]
+
+
+def _error_locations(error: BaseException) -> list[tuple[str, int]]:
+    """Return file and line of the frames of an error, innermost first, then of those in its text."""
+    frames = reversed(traceback.extract_tb(error.__traceback__))
+    return [*((frame.filename, frame.lineno or 0) for frame in frames), *locations_in(str(error))]
+
+
+def _user_locations(locations: Iterable[tuple[str, int]]) -> Iterator[tuple[str, int]]:
+    """Yield the locations that are the user's code: not of installed packages and not of the farm."""
     for file, line in locations:
         path = Path(file)
         is_farms = any(path.is_relative_to(layer) for layer in _FARM)

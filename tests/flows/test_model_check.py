@@ -40,6 +40,7 @@ class StandIn:
         self.portable_us = [2] * SESSIONS
         self.delegate_calls = [(0, 0, "XnnpackBackend")]
         self.accuracy: list[list[Accuracy]] = [[]] * SESSIONS
+        self.fault_notes: list[str] = []
         self.measured = 0
         self.holders: list[str] = []
         self.device = LocalDevice("here", str(machine))
@@ -68,7 +69,8 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
         model="toy", precision="fp32", seed=0, pte_sha256="p", inputs_sha256="i", pte_bytes=1000, export_s=1.0,
         trial="succeeded", portable=LISTED, executions=lambda *planned: planned, delegate_calls=made.delegate_calls,
         delegated=[{"operator": "aten.convolution.default", "count": 1}],
-        left_out=[{"step": "a_pass", "method": None, "reason": "why"}], left_out_notes=["exported without a_pass: why"],
+        left_out=[{"step": "a_pass", "method": None, "reason": "why"}], notes=["exported without a_pass: why"],
+        fault_notes=made.fault_notes,
     )  # fmt: skip
     monkeypatch.setattr(model_check, "export_cases", lambda *_, **__: [export])
     runner = SimpleNamespace(runner_sha256="r", platform="linux-x86_64", backends=frozenset({"XnnpackBackend"}))
@@ -139,11 +141,20 @@ def test_outputs_that_a_sweep_would_call_inaccurate_fail_the_check(
     assert ended.code == (1 if told else 0)
     assert ("ready for a sweep" in ended.out) == (told is None)
     assert (told or "") in ended.lines[-1]
+    assert "precision" not in ended.lines[-1]  # there is none that is more exact
     # and times and errors are shown in both cases
     assert any(line.startswith("time: 0.0920 ms") for line in ended.lines)
     document = json.loads(check("--format", "json").out)
     error = max(each.max_abs_error or 0 for each in judged)
     assert (document["ready"], document["cases"][0]["max_abs_error"]) == (told is None, error)
+
+
+def test_what_is_random_or_wrong_in_the_export_fails_the_check_and_is_the_cause(
+    stand_in: StandIn, check: Callable[..., Ended]
+) -> None:
+    stand_in.fault_notes.append("random in evaluation mode: aten.rand")
+    ended = check()
+    assert (ended.code, ended.lines[-1]) == (1, "failed: toy: random in evaluation mode: aten.rand")
 
 
 @pytest.mark.parametrize(("portable_us", "code"), [([2, 1, 2, 910, 2], 0), ([2, -1], 1)])

@@ -36,6 +36,14 @@ def count_operators(graph_module: Any, delegated: "Counter[str]", portable_nodes
                 portable_nodes.append((node.name, name))
 
 
+def count_called(portable_nodes: list[tuple[str, str]], program: Any) -> "Counter[str]":
+    """Count portable operators that the runtime calls: not the views that share the memory of their input."""
+    from executorch.exir import memory
+
+    views = sum(node.target is memory.view for node in program.graph_module.graph.nodes)
+    return Counter(operator for _, operator in portable_nodes) - Counter({"aten.view_copy.default": views})
+
+
 def list_operators(
     delegated: "Counter[str]",
     portable: "Counter[str]",

@@ -18,15 +18,18 @@ from tasks.export.layer_probes import LayerKey, add_taps, compute_fp32_layers, l
 from tasks.export.lowering.buffers import give_values_the_rank_of_caches, keep_initial_values, write_in_place
 from tasks.export.lowering.delegation import (
     Operators,
+    count_called,
     count_macs,
     count_operators,
     count_read_bytes,
     list_operators,
     partitioner_reasons,
 )
-from tasks.export.lowering.passes import LeftOut, Passes, largest_distance, output_tolerance
+from tasks.export.lowering.passes import LeftOut, Passes, distance_in_tolerances
 from tasks.export.lowering.rewrites import attention_as_products, parts_as_slices
 from tasks.export.lowering.trial import Trial, execute_on_host
+from tasks.export.outputs.fault_search import RUNTIME_TOLERANCE, find_fault
+from tasks.export.outputs.randomness import find_random
 from tasks.export.process.sandbox import is_failed_allocation
 from tasks.export.recipes import Recipe
 from tasks.export.references import (
@@ -44,9 +47,6 @@ from tasks.store.files import hash_file
 logger = logging.getLogger(__name__)
 _PASSES = (attention_as_products, give_values_the_rank_of_caches)
 _EDGE_PASSES = (parts_as_slices,)
-_RUNTIME_TOLERANCE = 10.0
-"""Distance from eager PyTorch on this machine, in tolerances of the passes, beyond which passes are suspected. XNNPACK
-computes in another order than eager PyTorch."""
 
 
 def build(
@@ -70,6 +70,11 @@ def build(
         model = _convert_methods(methods, recipe, user_recipe, taps=taps)
     program = _choose_program(model, folder, log)
     hosts = {} if taps else program.trial.outputs
+    for name, operators in program.operators.items():
+        operators["random"] = [draw for draw in model.random if draw.pop("method", name) == name]
+        wrong = [each for each in model.cases if program.distances[each.name] > RUNTIME_TOLERANCE and not taps]
+        case = next((each for each in wrong if each.method.program_method == name), None)
+        operators["fault"] = find_fault(case, model.converted[name].program, log) if case else None
     return {
         "pte_sha256": hash_file(folder / "model.pte"),
         "pte_bytes": (folder / "model.pte").stat().st_size,
@@ -93,6 +98,8 @@ class _Model:
     """Outputs of the modules before the conversion, in fp32, by case; empty for the recipe fp32."""
     layers_fp32: dict[str, dict[LayerKey, Any]]
     """Values of the layers in fp32, by case; empty without taps and for the recipe fp32."""
+    random: list[dict[str, Any]]
+    """What draws random numbers in evaluation mode; see `find_random`."""
     perplexity: float | None
     is_tapped: bool
     float_type: str
@@ -111,7 +118,9 @@ def _convert_methods(methods: list[Method], recipe: Recipe, user_recipe: Any, *,
     cases = list_cases(methods)
     methods = [method for method in methods if not method.executes]
     is_changed = recipe.name != "fp32"
-    fp32 = compute_references({each.name: each.module for each in methods}, cases, "float32") if is_changed else {}
+    modules = {each.name: each.module for each in methods}
+    random = find_random(modules, cases, "float32")
+    fp32 = compute_references(modules, cases, "float32") if is_changed else {}
     layers_fp32 = compute_fp32_layers(methods, cases) if taps and is_changed else {}
     for method in methods:
         method.module.to(getattr(torch, recipe.float_type))
@@ -120,7 +129,7 @@ def _convert_methods(methods: list[Method], recipe: Recipe, user_recipe: Any, *,
     if taps:
         converted = {name: add_taps(each) for name, each in converted.items()}
     eager = compute_references({name: each.reference for name, each in converted.items()}, cases, recipe.float_type)
-    return _Model(cases, converted, eager, fp32, layers_fp32, perplexity, taps, recipe.float_type)
+    return _Model(cases, converted, eager, fp32, layers_fp32, random, perplexity, taps, recipe.float_type)
 
 
 def _write_case(model: _Model, case: CaseInputs, host: Outputs, folder: Path) -> Case:
@@ -163,9 +172,14 @@ class _Program:
     folder: Path
     operators: dict[str, Operators]
     trial: Trial
-    distance: float
-    """Largest distance of an output on this machine from eager PyTorch, in tolerances of the passes; 0 if not tried."""
+    distances: dict[str, float]
+    """Largest distance of an output on this machine from eager PyTorch by case, in tolerances of the passes; 0 if it is
+    unknown, because the program was not tried or the model is random."""
     left_out: list[LeftOut]
+
+    @property
+    def distance(self) -> float:
+        return max(self.distances.values())
 
 
 def _choose_program(model: _Model, folder: Path, log: Path | None) -> _Program:
@@ -181,7 +195,7 @@ def _choose_program(model: _Model, folder: Path, log: Path | None) -> _Program:
     passes = Passes({method: list(by_shape.values()) for method, by_shape in samples.items()})
     chosen = _try_program(model, passes, folder / "with-passes", log)
     distance = float("inf") if isinstance(chosen, Exception) else chosen.distance
-    if passes.applied and distance > _RUNTIME_TOLERANCE:
+    if passes.applied and distance > RUNTIME_TOLERANCE:
         logger.info("lowering without the farm's passes")
         plain = _try_program(model, None, folder / "plain", log)
         if isinstance(plain, Exception):
@@ -221,13 +235,12 @@ def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path |
         logger.info("this program cannot be used", exc_info=True)
         traceback.clear_frames(error.__traceback__)  # they keep the program in memory, and another one may follow
         return error
-    distance = 0.0
+    distances = {}
     for case in model.cases:
-        tolerance, with_integers = output_tolerance(model.converted[case.method.program_method].program)
-        if outputs := trial.outputs.get(case.name):
-            difference = largest_distance(outputs, model.eager[case.name], with_integers=with_integers)
-            distance = max(distance, difference / tolerance)
-    return _Program(folder, operators, trial, distance, left_out)
+        program, outputs = model.converted[case.method.program_method].program, trial.outputs.get(case.name, ())
+        eager = model.eager[case.name] if outputs and not model.random else ()
+        distances[case.name] = distance_in_tolerances(outputs, eager, program) if eager else 0.0
+    return _Program(folder, operators, trial, distances, left_out)
 
 
 def _write_program(lowered: Any, folder: Path, model: _Model) -> list[LeftOut]:
@@ -285,14 +298,6 @@ def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operato
     lowered = edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planning))
     with_rule = set(xnnpack.target_partitioner_configs)
     for name in programs:
-        called = _count_called(portable_nodes[name], lowered.exported_program(name))
+        called = count_called(portable_nodes[name], lowered.exported_program(name))
         operators[name] |= list_operators(delegated[name], called, portable_nodes[name], reasons, with_rule)
     return lowered, operators
-
-
-def _count_called(portable_nodes: list[tuple[str, str]], program: Any) -> "Counter[str]":
-    """Count portable operators that the runtime calls: not the views that share the memory of their input."""
-    from executorch.exir import memory
-
-    views = sum(node.target is memory.view for node in program.graph_module.graph.nodes)
-    return Counter(operator for _, operator in portable_nodes) - Counter({"aten.view_copy.default": views})

@@ -104,7 +104,7 @@ def test_a_write_that_fails_here_in_place_is_exported_as_a_copy(exports: Path) -
     [export] = exported_cases("model:from_the_end", "fp32", exports)
     host, eager = outputs(export)
     assert np.array_equal(host, eager)
-    [note] = export.left_out_notes
+    [note] = export.notes
     assert "write_in_place: " in note
     assert "forward fails when this machine executes it: aten::index_put_: Index -5" in note
 

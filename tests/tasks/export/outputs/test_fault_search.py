@@ -1,0 +1,92 @@
+"""What ExecuTorch computes wrong is found by halving the graph, with its module and line."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.export.factory import Method, build_methods
+from tasks.export.lowering import lower
+from tasks.export.outputs import fault_search
+from tasks.export.outputs.fault_search import find_fault
+from tasks.export.outputs.sentences import fault_sentence
+from tasks.export.recipes import parse_recipe
+from tasks.export.references import CaseInputs
+
+pytestmark = pytest.mark.torch
+torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
+
+
+class Exponential(torch.nn.Module):  # type: ignore[misc]
+    """XNNPACK's exp of NaN is 0 (ExecuTorch 1.5.1)."""
+
+    def forward(self, values: Any) -> Any:
+        return torch.exp(values)
+
+
+class Wrong(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.exp, self.last = torch.nn.ReLU(), Exponential(), torch.nn.Sigmoid()
+
+    def forward(self, values: Any) -> Any:
+        return self.last(self.exp(self.first(values)))
+
+
+VALUES = (torch.tensor([[1.0, float("nan"), 2.0]]),)
+
+
+def fault_of(module: Any, inputs: tuple[Any, ...], **method: Any) -> dict[str, Any]:
+    case = CaseInputs("", Method("forward", module, inputs, **method), inputs)
+    return find_fault(case, torch.export.export(module, inputs), None)
+
+
+def test_the_operator_is_found_between_others_with_its_module_line_and_element() -> None:
+    fault = fault_of(Wrong(), VALUES)
+    assert (fault["operator"], fault["module"], fault["kernel"]) == ("aten.exp.default", "exp", "XNNPACK")
+    assert (fault["element"], fault["actual"], fault["expected"]) == ([0, 1], "0", "nan")
+    assert "test_fault_search.py, line 24: `return torch.exp(values)`" in fault["line"]
+    sentence = fault_sentence(fault, "1.5.1")
+    assert sentence.startswith("ExecuTorch 1.5.1 computes aten.exp.default in exp (")
+    assert "element [0, 1] is 0, in eager PyTorch nan" in sentence
+
+
+def test_a_portable_kernel_whose_result_has_a_size_that_depends_on_data_is_found() -> None:
+    class NonZero(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, values: Any) -> Any:
+            return torch.nonzero(values > 0)
+
+    torch.manual_seed(0)
+    fault = fault_of(NonZero(), (torch.randn(4, 4),))
+    assert (fault["operator"], fault["kernel"]) == ("aten.nonzero.default", "aten::nonzero.out")
+
+
+@pytest.mark.parametrize(
+    ("module", "method", "cause"),
+    [
+        (Wrong(), {"steps": 2}, "it has a set-up or several steps"),
+        (torch.nn.ReLU(), {}, "each operator alone is right"),
+    ],
+)
+def test_a_fault_that_is_not_found_has_a_cause(module: Any, method: dict[str, Any], cause: str) -> None:
+    fault = fault_of(module, VALUES, **method)
+    assert (fault["operator"], fault["cause"]) == (None, cause)
+    assert fault_sentence(fault, None).endswith(f"which operator it is was not found: {cause}")
+
+
+def test_a_search_that_takes_too_long_names_the_operators_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fault_search, "_MAX_SEARCH_S", 0.0)
+    assert fault_of(Wrong(), VALUES)["cause"] == "it is one of the 3 operators from relu to sigmoid"
+
+
+def test_an_export_records_what_is_wrong_and_what_is_random(tmp_path: Path) -> None:
+    class Random(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, values: Any) -> Any:
+            return torch.nn.functional.dropout(values, 0.5, training=True)
+
+    for module, inputs, key in ((Wrong(), VALUES, "fault"), (Random(), (torch.randn(50),), "random")):
+        folder = tmp_path / key
+        folder.mkdir()
+        methods = build_methods((module, inputs), "make")
+        built = lower.build(methods, parse_recipe("fp32"), folder)["methods"]["forward"]
+        assert (built["fault"] is not None, bool(built["random"])) == (key == "fault", key == "random")

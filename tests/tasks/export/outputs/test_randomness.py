@@ -1,0 +1,65 @@
+"""A model that is random in evaluation mode is named with the operator, the module and the line."""
+
+import random
+from typing import Any
+
+import pytest
+
+from tasks.export.factory import Method
+from tasks.export.outputs.randomness import find_random
+from tasks.export.outputs.sentences import random_sentence
+from tasks.export.references import CaseInputs
+
+pytestmark = pytest.mark.torch
+torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
+
+
+class Noise(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, values: Any) -> Any:
+        return values + torch.randn_like(values)
+
+
+class OfPython(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, values: Any) -> Any:
+        return values + random.random()
+
+
+class Unused(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, values: Any) -> Any:
+        return values + 0 * torch.rand(1)
+
+
+def draws_of(module: Any) -> list[dict[str, Any]]:
+    inputs = (torch.ones(20),)
+    case = CaseInputs("", Method("forward", module.eval(), inputs), inputs)
+    return find_random({"forward": module}, [case], "float32")
+
+
+def test_each_line_that_draws_is_named_once_with_its_module() -> None:
+    noise = Noise()
+    [draw] = draws_of(torch.nn.Sequential(torch.nn.Dropout(0.5), noise, noise))
+    assert (draw["method"], draw["module"], draw["operator"]) == ("forward", "1", "aten.randn_like.default")
+    assert "test_randomness.py, line 19: `return values + torch.randn_like(values)`" in draw["line"]
+    assert random_sentence(draw).startswith("random in evaluation mode: aten.randn_like.default in 1 (")
+
+
+def test_numbers_that_pytorch_does_not_draw_are_random_without_an_operator() -> None:
+    [draw] = draws_of(OfPython())
+    assert (draw["module"], draw["operator"], draw["line"]) == (None, None, None)
+    assert "no operator of PyTorch draws random numbers" in random_sentence(draw)
+
+
+@pytest.mark.parametrize("module", [torch.nn.Dropout(0.5), Unused()])
+def test_a_model_with_equal_outputs_is_not_random(module: Any) -> None:
+    assert draws_of(module) == []
+
+
+def test_the_search_leaves_the_random_numbers_of_the_export_and_buffers_as_they_were() -> None:
+    module = torch.nn.Sequential(Noise(), torch.nn.BatchNorm1d(20))
+    module[1].running_mean.fill_(3.0)
+    torch.manual_seed(7)
+    before = torch.get_rng_state()
+    inputs = (torch.ones(2, 20),)
+    find_random({"forward": module}, [CaseInputs("", Method("forward", module, inputs), inputs)], "float32")
+    assert torch.equal(torch.get_rng_state(), before)
+    assert module[1].running_mean.eq(3.0).all()
