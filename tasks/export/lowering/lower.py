@@ -177,10 +177,6 @@ class _Program:
     unknown, because the program was not tried or the model is random."""
     left_out: list[LeftOut]
 
-    @property
-    def distance(self) -> float:
-        return max(self.distances.values())
-
 
 def _choose_program(model: _Model, folder: Path, log: Path | None) -> _Program:
     """Write the program to `folder`, lowered with the passes or without them.
@@ -194,18 +190,18 @@ def _choose_program(model: _Model, folder: Path, log: Path | None) -> _Program:
         samples.setdefault(case.method.program_method, {}).setdefault(shapes, case.inputs)
     passes = Passes({method: list(by_shape.values()) for method, by_shape in samples.items()})
     chosen = _try_program(model, passes, folder / "with-passes", log)
-    distance = float("inf") if isinstance(chosen, Exception) else chosen.distance
+    distance = float("inf") if isinstance(chosen, Exception) else max(chosen.distances.values())
     if passes.applied and distance > RUNTIME_TOLERANCE:
         logger.info("lowering without the farm's passes")
         plain = _try_program(model, None, folder / "plain", log)
         if isinstance(plain, Exception):
             chosen = plain if isinstance(chosen, Exception) else chosen
-        elif plain.distance < distance / 2:
+        elif (plain_distance := max(plain.distances.values())) < distance / 2:
             if isinstance(chosen, Exception):
                 problem = str(chosen) if isinstance(chosen, FarmError) else first_line(chosen)
             else:
                 times = f"{distance:.2g} times the allowed difference from eager PyTorch's"
-                problem = f"outputs on this machine have {times}, without it {plain.distance:.2g} times"
+                problem = f"outputs on this machine have {times}, without it {plain_distance:.2g} times"
             passes.leave_out(LeftOut(", ".join(sorted(passes.applied)), None, problem))
             chosen = replace(plain, left_out=[*passes.left_out, *plain.left_out])
     if isinstance(chosen, Exception):
