@@ -10,8 +10,8 @@ SELECT
     -- quantizing recipes the quantized model; fp32: eager PyTorch in fp32.
     reference,
     -- Whether the output is beyond the limit: its SNR is below min_snr_db, it is NaN or infinite where fp32 is
-    -- finite, or finite where both references are not, its top1_agreement is below min_top1, or it is off by more than 0.001 where the reference is 0
-    -- everywhere; of tokens written one after another, whether any differs, and its margin is more than the limit of
+    -- finite, or finite where no reference is, its top1_agreement is below min_top1, or it is off by more than 0.001
+    -- where the reference is 0 everywhere; of tokens written one after another, whether any differs, and its margin is more than the limit of
     -- the recipe allows or not known; those of fp32 are not judged, nor those of eager PyTorch for recipes that
     -- quantize activations at run time. NULL if it was not judged.
     is_inaccurate,
