@@ -9,11 +9,11 @@ SELECT
     -- host: the same program on the machine that exported it; eager: eager PyTorch in the same precision, for
     -- quantizing recipes the quantized model; fp32: eager PyTorch in fp32.
     reference,
-    -- Whether the output is beyond the limit: its SNR is below min_snr_db, it is NaN or infinite where fp32 is
-    -- finite, or finite where no reference is, its top1_agreement is below min_top1, or it is off by more than 0.001
-    -- where the reference is 0 everywhere; of tokens written one after another, whether any differs, and its margin is more than the limit of
-    -- the recipe allows or not known; those of fp32 are not judged, nor those of eager PyTorch for recipes that
-    -- quantize activations at run time. NULL if it was not judged.
+    -- Whether the output is beyond the limit: its SNR is below min_snr_db, it is NaN or infinite where fp32 is finite,
+    -- or finite where no reference is, its top1_agreement is below min_top1, or it is off by more than 0.001 where the
+    -- reference is 0 everywhere; of tokens written one after another, whether any differs, and its margin is more than
+    -- the limit of the recipe allows or not known; those of fp32 are not judged, nor those of eager PyTorch for
+    -- recipes that quantize activations at run time. NULL if it was not judged.
     is_inaccurate,
     -- Signal-to-noise ratio in dB: 10 log10(sum of squares of the reference / sum of squares of the difference). NULL
     -- if both are equal or the reference is 0 everywhere.
