@@ -87,6 +87,11 @@ def state(part: Part) -> tuple[str, date, date | None]:
             id="a second one while the first is open",
         ),
         pytest.param(
+            [11] * 3 + [13.2] * 8,
+            [("confirmed", day(0), None), ("confirmed", day(3), None)],
+            id="a second one while the nights of the first are not the level",
+        ),
+        pytest.param(
             [11] * 12 + [12.1] * 12 + [11] * 3,
             [("confirmed", day(0), None), ("fixed", day(12), day(24))],
             id="an improvement closes the newest",

@@ -7,7 +7,8 @@ import pytest
 
 from tasks.judge.figures import METRICS, Metric
 from tasks.judge.verdicts.night import Night, NightVerdict
-from tasks.judge.verdicts.rules import STEP_NIGHTS, judge_all
+from tasks.judge.verdicts.rules import judge_all
+from tasks.judge.verdicts.series import STEP_NIGHTS
 from tasks.judge.verdicts.shift import find_floor
 from tests.benchmarks.verdicts import NOISES, our_rule, our_rule_alone, score
 from tests.fixtures.series import WEEKS, compared, interval, judge, night, series, verdicts
@@ -282,6 +283,27 @@ def test_a_second_step_on_the_first_is_suspected_confirmed_or_refuted_against_th
     found = judge(nights if factor is None else [*nights[:-1], compared(nights[-1], factor)])
     verdict, since, baseline_nights = expected
     assert (found.verdict, found.since, found.baseline_nights) == (verdict, nights[since].night, baseline_nights)
+
+
+@pytest.mark.parametrize(
+    ("nights", "verdict"), [(1, SUSPECTED), (2, "regression"), (3, "regression"), (6, "regression")]
+)
+def test_nights_confirm_a_second_step_that_begins_so_many_nights_after_the_first(nights: int, verdict: str) -> None:
+    # given a step of 10 %, that a comparison confirmed in its first night, and another of 20 %
+    first = series(*WEEKS, *[11.0] * nights)
+    first[14] = compared(first[14], 1.1)
+    second = [night(14 + nights + at, 13.2) for at in range(9)]
+    found = judge_all([*first, *second])[14 + nights :]
+    # then two nights confirm it against the first, unless that is a single night
+    assert [each.verdict for each in found] == [SUSPECTED, *[verdict] * 6, *[QUIET if nights > 1 else verdict] * 2]
+    assert {(each.since, each.baseline_from) for each in found[:7]} == {(second[0].night, first[14].night)}
+
+
+@pytest.mark.parametrize(("returned", "since"), [(1, 17), (2, 19)])
+def test_one_night_between_does_not_end_a_second_step_that_is_not_confirmed(returned: int, since: int) -> None:
+    found = judge_all(series(*WEEKS, *[11.0] * 3, 13.2, *[11.0] * returned, 13.2, 13.2))[17:]
+    assert [each.verdict for each in found[: returned + 1]] == [SUSPECTED, *["regression"] * returned]
+    assert (found[-1].verdict, found[-1].since) == ("regression", night(since + (returned == 2), 0).night)
 
 
 def test_a_noisy_series_stays_noisy_after_a_step() -> None:
