@@ -18,7 +18,7 @@ from devices.untrusted import sanitize
 from tasks.bundle.cell import Mode, Status, Variant
 from tasks.export.recipes import RECIPES
 from tasks.judge.figures import METRICS
-from tasks.judge.incidents import Kind, State
+from tasks.judge.incident_parts import Kind, State
 from tasks.judge.verdicts.night import Verdict
 from tasks.pages.rows import for_json
 from tasks.results.measurements.operators import CATEGORIES

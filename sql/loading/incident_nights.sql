@@ -4,6 +4,7 @@ worse AS (
     SELECT DISTINCT series_id, device, metric
     FROM series_verdict
     WHERE verdict IN ('regression', 'suspected', 'inaccurate', 'failed', 'device slower', 'device worse')
+        OR (verdict = 'insufficient data' AND since IS NOT NULL)
 ),
 failed AS (
     SELECT
@@ -34,6 +35,13 @@ SELECT
     _content(
         now.pte_sha256, now.inputs_sha256, now.runner_sha256, now.executions, now.warmup_executions
     ) AS content,
+    _content(
+        before.pte_sha256,
+        before.inputs_sha256,
+        before.runner_sha256,
+        before.executions,
+        before.warmup_executions
+    ) AS content_before,
     now.pte_sha256 AS program,
     before.pte_sha256 AS program_before,
     left(now.runner_sha256, 8) AS runner,

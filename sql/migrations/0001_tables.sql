@@ -879,6 +879,8 @@ CREATE TABLE incident_series (
     last_seen DATE NOT NULL,
     -- How often it came back after it was closed.
     reopened INTEGER NOT NULL,
+    -- The nights from its being closed until it came back: they do not show it.
+    good_nights DATE[] NOT NULL,
     -- The night whose figures are stated: the one that confirmed it, until then the newest that shows it.
     night DATE NOT NULL,
     -- The cell of the onset; NULL if no session has a result.

@@ -127,6 +127,7 @@ def _build_night(row: _Row, previous: _Row | None, decisions: Decisions, metric:
     has_other_rule = previous is not None and row.get("is_of_all_runs") != previous.get("is_of_all_runs")
     last_night = previous["night"] if previous else None
     series = SeriesNight(*(row[name] for name in ("model", "precision", "variant", "device", "night")))
+    is_reset = starts_baseline(decisions, series, last_night)
     return Night(
         night=str(row["night"]),
         figures=tuple(row[metric.name]),
@@ -136,7 +137,8 @@ def _build_night(row: _Row, previous: _Row | None, decisions: Decisions, metric:
         failures=tuple(row.get("failures") or ()),
         failure=row.get("failure") or "",
         is_excluded=is_excluded(decisions, series),
-        starts_baseline=has_other_rule or starts_baseline(decisions, series, last_night),
+        starts_baseline=has_other_rule or is_reset,
+        is_reset=is_reset and not has_other_rule,
         accepted=tuple(each for each in acceptances(decisions, series) if each[1] < row["night"]),
         content=row["content"],
         inaccuracy=row["inaccuracy"],

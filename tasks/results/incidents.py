@@ -10,7 +10,8 @@ from devices.suggest import did_you_mean
 from tasks.judge.commits import Commit
 from tasks.judge.decisions import is_near
 from tasks.judge.figures import LATENCY, METRICS
-from tasks.judge.incidents import OF_COMMIT, OPEN, incident_id
+from tasks.judge.incident_parts import OPEN
+from tasks.judge.incidents import OF_COMMIT, incident_id
 from tasks.judge.verdicts.shift import BASELINE_NIGHTS
 from tasks.judge.verdicts.text import not_stored_text
 from tasks.results.addresses import series_page
@@ -50,6 +51,7 @@ class IncidentRow(Row):
     closed_on: Annotated[date | None, Words("Closed")]
     last_seen: date
     reopened: int
+    good_nights: list[date]
     models: list[str]
     devices: list[str]
     precisions: list[str]
@@ -90,6 +92,8 @@ class IncidentRow(Row):
 
     def is_bad(self, night: date) -> bool:
         """Return whether a night is one of those that show it."""
+        if night in self.good_nights:
+            return False
         return self.onset <= night <= self.last_seen and (self.closed_on is None or night < self.closed_on)
 
     @property

@@ -130,4 +130,6 @@ def _concerns(decision: DecisionRow, incident: IncidentRow) -> bool:
         return False
     if decision.kind == "acceptance":
         return decision.night is not None and accepts((decision.night, decision.decided_at.date()), incident.onset)
+    if decision.kind == "baseline_reset" and decision.night is not None and incident.closed_on is not None:
+        return (incident.last_good or date.min) < decision.night <= incident.closed_on
     return decision.night is None or incident.is_bad(decision.night)

@@ -14,7 +14,7 @@ import pytest
 from flows.cli.mcp_tools import Tools
 from flows.sweep_result import SweepResult, build_message
 from tasks.judge.decisions import Decision, Decisions, Selector
-from tasks.judge.incidents import OPEN
+from tasks.judge.incident_parts import OPEN
 from tasks.maintain.decisions import store_decisions
 from tasks.pages.site.site import Site
 from tasks.results.incidents import IncidentRow, open_incidents, read_incidents

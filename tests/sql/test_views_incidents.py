@@ -39,6 +39,21 @@ def test_an_incident_keeps_what_changed_at_its_onset(maker: BundleMaker) -> None
         assert not re.search("Author [bc]|Change [bc]", text)
 
 
+def test_the_good_nights_of_an_incident_that_came_back_name_none(maker: BundleMaker) -> None:
+    # given a regression that was reverted, and the revert reverted
+    week_of(maker)
+    slow, good = (8, 9, 13, 14), (10, 11, 12)
+    for day in sorted((*slow, *good)):
+        night_of(maker, day, 1.2 if day in slow else 1.0, model__pte_sha256="p2" if day in slow else "p1")
+    maker.load()
+    named = maker.ask("SELECT DISTINCT day(night) FROM _shown_verdict WHERE incident_id IS NOT NULL ORDER BY 1")
+    assert [day for (day,) in named] == list(slow)
+    # and a command that excludes its nights leaves them
+    with open_reader(maker.warehouse) as reader:
+        (incident,) = read_incidents(reader)
+    assert (incident.reopened, [day for day in range(1, 15) if incident.is_bad(date(2026, 11, day))]) == (1, [*slow])
+
+
 def test_an_id_finds_its_incident_after_a_late_bundle_changed_what_it_is_about(maker: BundleMaker) -> None:
     # given two commits since the last good night, so that it is about the model
     week_of(maker, sweep__source=source("0"))

@@ -24,6 +24,7 @@ whole AS (
         CASE WHEN bool_and(closed_on IS NOT NULL) THEN max(closed_on) END AS closed_on,
         max(last_seen) AS last_seen,
         max(reopened) AS reopened,
+        list(part) AS parts,
         list_sort(list(DISTINCT model)) AS models,
         list_sort(list(DISTINCT device)) AS devices,
         list_sort(list(DISTINCT precision)) AS precisions,
@@ -66,6 +67,18 @@ SELECT
     closed_on,
     last_seen,
     reopened,
+    -- The nights in which it was closed everywhere before it came back: they do not show it.
+    list_filter(
+        list_distinct(flatten(list_transform(parts, LAMBDA each: each.good_nights))),
+        LAMBDA good: len(
+            list_filter(
+                parts,
+                LAMBDA each: each.onset <= good
+                AND (each.closed_on IS NULL OR each.closed_on > good)
+                AND NOT list_contains(each.good_nights, good)
+            )
+        ) = 0
+    ) AS good_nights,
     -- Models that it made worse.
     models,
     -- Devices on which it made them worse.

@@ -28,6 +28,7 @@ SELECT
     closed_on,
     last_seen,
     reopened,
+    good_nights,
     night,
     -- The verdict on that night in a sentence.
     reason,

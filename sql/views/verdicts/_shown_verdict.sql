@@ -76,6 +76,7 @@ FROM (
                     AND onset.metric = judged.metric
                     AND onset.onset <= judged.night
                     AND (onset.closed_on IS NULL OR onset.closed_on > judged.night)
+                    AND NOT list_contains(onset.good_nights, judged.night)
             ) AS incident
         FROM judged
     ) AS judged

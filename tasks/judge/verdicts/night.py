@@ -45,6 +45,8 @@ class Night:
     is_excluded: bool = False
     starts_baseline: bool = False
     """Earlier nights are not compared with it: the user reset the baseline, or times are of other runs of a session."""
+    is_reset: bool = False
+    """Whether the user reset the baseline: a change that begins in it is stated, and accepted."""
     accepted: tuple[tuple[date, date], ...] = ()
     """Acceptances of before this night, see `acceptances`: a step that one accepts becomes the baseline."""
     content: str = ""

@@ -7,8 +7,6 @@ import numpy as np
 
 from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.judge.figures import LATENCY, Metric
-from tasks.judge.verdicts.night import Night, NightVerdict, why_incomparable
-from tasks.judge.verdicts.series import Series
 from tasks.judge.states import (
     REMEMBERED,
     Clusters,
@@ -20,17 +18,24 @@ from tasks.judge.states import (
     describe_open_state,
     recognize_states,
 )
+from tasks.judge.verdicts.night import Night, NightVerdict, why_incomparable
+from tasks.judge.verdicts.series import Series
 
 
 def judge_all(nights: Sequence[Night], metric: Metric = LATENCY) -> list[NightVerdict]:
     """Judge each night of one series on one device; `nights` are in the order of their dates."""
     series, verdicts = _SeriesWithinStates(metric), list[NightVerdict]()
     for night in nights:
+        before = series.judge(night) if night.is_reset else None
         if night.starts_baseline:
             series = _SeriesWithinStates(metric)
         verdict = series.judge(night)
-        is_first = verdict.verdict == "new" and any(each.verdict == "new" for each in verdicts)
-        verdicts.append(replace(verdict, verdict="insufficient data") if is_first else verdict)
+        if verdict.verdict == "new" and any(each.verdict == "new" for each in verdicts):
+            verdict = replace(verdict, verdict="insufficient data")
+            if before is not None and before.since == night.night:
+                why = f"{verdict.reason}; a change that begins in it is accepted"
+                verdict = replace(before, verdict=verdict.verdict, reason=why)
+        verdicts.append(verdict)
     return verdicts
 
 

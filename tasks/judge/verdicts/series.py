@@ -10,6 +10,7 @@ from statistics import median
 from tasks.judge.comparison import SideComparison
 from tasks.judge.decisions import accepts
 from tasks.judge.figures import LATENCY, Metric
+from tasks.judge.states import REMEMBERED
 from tasks.judge.verdicts.night import (
     Night,
     NightVerdict,
@@ -19,7 +20,6 @@ from tasks.judge.verdicts.night import (
     why_incomparable,
 )
 from tasks.judge.verdicts.shift import BASELINE_NIGHTS, Point, Shift, build_point, deviations, find_floor, measure_shift
-from tasks.judge.states import REMEMBERED
 from tasks.judge.verdicts.step import Confirmation, Step, describe_same_night, is_same_content, same_night_answer
 from tasks.judge.verdicts.text import build_verdict, nights_text, unconfirmed_text
 

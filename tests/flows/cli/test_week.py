@@ -55,6 +55,25 @@ def test_decisions_are_below_their_incident(data: DataFolder, etfarm: Etfarm, id
     assert all(name in text for name in ids.values())
 
 
+@pytest.mark.parametrize("night", ["2026-11-08", "2026-11-09"])
+def test_a_baseline_that_is_reset_at_the_onset_or_later_closes_the_incident_under_its_id(
+    data: DataFolder, etfarm: Etfarm, night: str
+) -> None:
+    week_of(data)
+    for day in (8, 9, 10):
+        night_of(data, day, 1.2, model__pte_sha256="p2")
+    assert etfarm("warehouse", "load")[0] == 0
+    ((incident,),) = data.ask("SELECT incident_id FROM incident")
+    etfarm("decisions", "reset-baseline", "--night", night, "--reason", "more accurate")
+    # then its week has it, with the reason, and its change
+    document = json.loads(etfarm("verdicts", "2026-11-10", "--week", "--format", "json")[1])
+    assert (document["accepted"], document["open"]) == ([incident], [])
+    (shown,) = document["incidents"]
+    assert (shown["onset"], shown["closed_on"], shown["ratio"]) == ("2026-11-08", night, pytest.approx(1.2))
+    (decision,) = document["decisions"][incident]
+    assert "more accurate" in decision
+
+
 @pytest.mark.parametrize("words", [["--format", "csv"], ["--output", "x.md"], ["--fail-on", "regression"]])
 def test_a_week_has_no_other_output(etfarm: Etfarm, words: list[str]) -> None:
     assert etfarm("verdicts", "--week", *words)[0] == 2

@@ -28,8 +28,8 @@ FILL = (
     "INSERT INTO cell_interval SELECT max(cell_id), 1.0, 2.0 FROM session_cell",
     f"INSERT INTO series_cause VALUES ({_NEWEST}, 1.0, NULL, NULL)",
     "INSERT INTO incident_series BY NAME SELECT 'a' AS incident_id, 'model' AS kind, 'm' AS subject, "
-    "series_id, device, metric, 'fixed' AS state, night AS onset, night AS last_seen, 0 AS reopened, night "
-    "FROM series_verdict LIMIT 1",
+    "series_id, device, metric, 'fixed' AS state, night AS onset, night AS last_seen, 0 AS reopened, "
+    "[] AS good_nights, night FROM series_verdict LIMIT 1",
     f"INSERT INTO series_operator_verdict VALUES "
     f"({_NEWEST}, 'operator', 'conv', 'Convolution', 'no change', 1.0, NULL, NULL, 80, 80, NULL)",
 )

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.judge.commits import Commit, commits_between
 from tasks.judge.decisions import Decision, Decisions, Selector
-from tasks.judge.incidents import Incident, Part, find_incidents, find_parts
+from tasks.judge.incident_parts import Part, find_parts
+from tasks.judge.incidents import Incident, find_incidents
 from tasks.judge.verdicts.night import Night, NightVerdict
 from tasks.judge.verdicts.rules import judge_all
 from tests.fixtures.series import WEEKS, series
@@ -53,6 +54,7 @@ def rows_of(nights: Sequence[Night], verdicts: Sequence[NightVerdict] = (), **na
             "program_before": "content 10",
             "runner": "r1",
             "runner_before": "r1",
+            "content_before": "content 10",
             "failures": [],
             "commits": None,
             "is_dirty": False,
@@ -113,6 +115,8 @@ def test_content_that_comes_back_opens_its_incident_again() -> None:
     # given a regression that was reverted, and the revert reverted
     (part,) = parts_of(levels(11, 11, 10, 10, 10, 11, 11))
     assert (*state(part), part.reopened) == ("confirmed", day(0), None, 1)
+    # then the nights between are good ones
+    assert part.good_nights == [day(2), day(3), day(4)]
     # other content that is as slow is another incident
     nights = levels(11, 11, 10, 10, 10, 11, 11, 11)
     nights[-3:] = [replace(each, content="other") for each in nights[-3:]]
@@ -127,10 +131,8 @@ def test_a_device_that_became_slower_has_an_incident_every_night_until_it_is_ove
 
 
 def test_the_figures_of_an_incident_are_those_of_the_night_that_confirmed_it() -> None:
-    part, *others = parts_of(levels(11, 11.1, 11.4, 11.4, 11.4))
+    (part,) = parts_of(levels(11, 11.1, 11.2, 11.2, 11.2))
     assert (part.confirmed_on, part.last_seen) == (day(1), day(4))
-    # a further rise that the next nights do not confirm is withdrawn
-    assert [each.state for each in others] == ["withdrawn"]
     assert part.headline["ratio"] == pytest.approx(1.11, abs=0.003)
     # what changed is what its first night had
     assert (part.first["content"], part.last_good) == ("content 11", day(-1))
@@ -224,7 +226,8 @@ def test_an_accepted_incident_is_closed(decision: Decision, expected: tuple[str,
     [
         (day(5), "voice", ("accepted", day(5))),
         (day(1), "voice", ("accepted", day(1))),
-        (day(0), "voice", ("confirmed", None)),
+        (day(0), "voice", ("accepted", day(0))),
+        (day(-1), "voice", ("confirmed", None)),
         (day(5), "other", ("confirmed", None)),
     ],
 )
@@ -233,10 +236,13 @@ def test_a_baseline_that_was_reset_accepts_the_changes_before_it(
 ) -> None:
     reset = accepted(reset_on, day(6), model=model).model_copy(update={"kind": "baseline_reset"})
     nights = levels(*[11] * 12)
-    is_reset = model == "voice" and reset_on > day(0)
-    judged = [replace(each, starts_baseline=is_reset and each.night == str(reset_on)) for each in nights]
+    is_reset = [model == "voice" and each.night == str(reset_on) and reset_on >= day(0) for each in nights]
+    judged = [
+        replace(each, starts_baseline=is_first, is_reset=is_first)
+        for each, is_first in zip(nights, is_reset, strict=True)
+    ]
     (part,) = parts_of(judged, reset)
-    assert (part.state, part.closed_on) == expected
+    assert (part.onset, part.state, part.closed_on) == (day(0), *expected)
 
 
 def incidents_of(*parts: list[Part]) -> list[Incident]:
