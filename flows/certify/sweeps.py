@@ -17,6 +17,7 @@ from devices.settings import PREFIX
 from devices.shell import call
 from devices.untrusted import excerpt
 from tasks.bundle.record import SessionRecord
+from tasks.bundle.variant_word import variant_word
 from tasks.judge.certify.subject import Finding, Subject
 from tasks.measure.plan import FIRST_SESSION
 from tasks.measure.sweep_night import sweep_night
@@ -52,7 +53,7 @@ def run_to_end(subject: Subject, name: str, settings: Mapping[str, Any]) -> str:
     with _running_sweep(subject, name, settings) as (sweep_id, process):
         process.wait()
     if bad := [each for each in _records(subject, sweep_id) if each.status != "succeeded"]:
-        first, cell = bad[0], f"{bad[0].model.name} {bad[0].variant} {bad[0].mode}"
+        first, cell = bad[0], f"{bad[0].model.name} {variant_word(bad[0].variant)} {bad[0].mode}"
         raise FarmError(f"{len(bad)} sessions did not succeed, the first: {cell}: {first.status}: {first.reason}")
     if process.returncode:
         raise FarmError(f"the sweep ended with {process.returncode}: {_last_line(subject, name)}")

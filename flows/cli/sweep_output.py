@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from flows.warehouse.publish import ask_warehouse
 from tasks.bundle.model_names import short_names
 from tasks.bundle.robust_statistics import median_interval
+from tasks.bundle.variant_word import variant_word
 from tasks.pages.rows import short_text, table_lines
 from tasks.results.measurements.latency import interval_text
 from tasks.results.sentences import describe_differences
@@ -117,11 +118,15 @@ def end_pieces(end: "SweepEnd", workspace: Workspace) -> Iterator[str]:
         (
             device,
             names[model],
+            precision,
+            variant_word(variant),
             *rest,
             interval_text(times_ms or [], lambda each: short_text(round(each, 4))),
             describe_differences(differs),
         )
-        for device, model, *rest, times_ms, differs in ask_warehouse("times", workspace, sweep_id=end.sweep_id)
+        for device, model, precision, variant, *rest, times_ms, differs in ask_warehouse(
+            "times", workspace, sweep_id=end.sweep_id
+        )
     ]
     is_ambiguous = any(row[-1] for row in rows)
     columns = len(_TITLES) if is_ambiguous else len(_TITLES) - 1  # every name has one content

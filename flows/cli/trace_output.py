@@ -16,6 +16,7 @@ from flows.terminal import show, show_pieces
 from tasks.bundle.names import ETDUMP, RECORD
 from tasks.bundle.record import SessionRecord
 from tasks.bundle.robust_statistics import interquartile_indices, interquartile_mean
+from tasks.bundle.variant_word import variant_word
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.trace import as_chrome_json, build_slices
 from tasks.etdump.tree import build_runs, clock_without_time, negative_time, several_methods, unfinished_execution
@@ -67,7 +68,7 @@ def write_trace(session: str, run: str | None, output: Path, store: BundleStore)
     title, facts, sources = file.name, dict[str, object](etdump=file.name), None
     if checked:
         model = f"{checked.model.name} {checked.model.precision}"
-        title = f"{model} {checked.variant} t{checked.threads} on {checked.device.name}"
+        title = f"{model} {variant_word(checked.variant)} t{checked.threads} on {checked.device.name}"
         facts = {
             "session_id": checked.session_id,
             "sweep_id": checked.sweep.sweep_id,

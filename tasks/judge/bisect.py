@@ -7,6 +7,7 @@ from itertools import groupby
 
 from devices.errors import InputError
 from tasks.bundle.model_names import limit_series, unknown_series
+from tasks.bundle.variant_word import variant_word
 from tasks.judge.verdicts.night import Verdict
 
 _STEP_VERDICTS = {"regression", "suspected", "improvement"}
@@ -22,7 +23,7 @@ class SeriesOnDevice:
     threads: int | None
 
     def __str__(self) -> str:
-        return f"{self.model} {self.precision} {self.variant} t{self.threads} on {self.device}"
+        return f"{self.model} {self.precision} {variant_word(self.variant)} t{self.threads} on {self.device}"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from devices.ondevice.facts import Facts
 from devices.platform import PLATFORM_FACTS
 from tasks.bundle.cell import Cell, Mode, Variant
 from tasks.bundle.record import SessionRecord, SweepNight
+from tasks.bundle.variant_word import variant_word
 from tasks.export.exported import Export
 from tasks.measure.sweep_file import SweepSpec, ThreadCount
 from tasks.runner.manifest import Runner
@@ -56,7 +57,8 @@ class PlannedSession:
         kind = "" if cell.mode == "timing" else f" {cell.mode}"
         if cell.arm:
             kind = f" {cell.arm.purpose.replace('_', ' ')} {cell.arm.side.upper()}"
-        return f"{cell.model} {cell.precision} {cell.variant} t{cell.threads}{kind} {number} on {cell.device}"
+        name = f"{cell.model} {cell.precision} {variant_word(cell.variant)} t{cell.threads}"
+        return f"{name}{kind} {number} on {cell.device}"
 
     @property
     def shows_tracing_cost(self) -> bool:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 
 from devices.untrusted import sanitize_line
+from tasks.bundle.variant_word import variant_word
 from tasks.pages.comment import bullets, change_table, folded, folded_rest
 from tasks.pages.explanation import markdown_points
 from tasks.pages.markdown import escaped, inline, table_markdown
@@ -21,7 +22,7 @@ from tasks.results.changes import (
     write_pair,
 )
 from tasks.results.night import night_headline
-from tasks.results.text import numbered, series_title, signed_percent, variant_condition, with_code
+from tasks.results.text import numbered, series_conditions, series_title, signed_percent, with_code
 from tasks.results.verdicts import VerdictRow, latency_verdicts
 
 _SERIES = ("model", "device", "precision", "variant", "threads")
@@ -39,7 +40,7 @@ def terminal(comparison: Comparison) -> Iterator[str]:
     changes = worst_first(comparison.changes)
     columns: dict[str, list[object]] = {name: [str(getattr(row, name)) for row in changes] for name in _SERIES}
     columns |= {
-        "variant": [variant_condition(row.variant) for row in changes],
+        "variant": [variant_word(row.variant) for row in changes],
         "sessions": [f"{row.a.sessions} + {row.b.sessions}" for row in changes],
         "A ms": [_rounded(row.a.time_ms) for row in changes],
         "B ms": [_rounded(row.b.time_ms) for row in changes],
@@ -114,7 +115,7 @@ def _junit(comparison: Comparison) -> str:
     results |= {"failed": Error, "unknown": Skipped, "emulated": Skipped, "simulated": Skipped}
     suite = TestSuite("etfarm compare")
     for change in worst_first(comparison.changes):
-        name = f"{change.model} {change.precision} {change.variant} t{change.threads}"
+        name = ", ".join([f"{change.model} {change.precision}", *series_conditions(change)])
         case = TestCase(sanitize_line(name), sanitize_line(change.device), (change.b.time_ms or 0) / 1000)
         message = sanitize_line("; ".join(filter(None, (answer_text(change), change.cause))))
         if change.word in results:

@@ -15,9 +15,10 @@ from tasks.results.measurements.latency import (
 )
 from tasks.results.reader import Answers
 from tasks.results.table import NOTHING, Milliseconds, Table, build_table, grouped, number
-from tasks.results.text import counted, in_ms, listed, ms_digits, numbered, rounded_percent, sentence, variant_word
+from tasks.results.text import counted, in_ms, listed, ms_digits, numbered, rounded_percent, sentence
 
-_VARIANT = Variant("SME2")
+_VARIANT = Variant("Variant")
+_HUES: dict[str, Hue] = {"sme2_on": "on", "sme2_off": "off"}
 
 
 def latency(answers: Answers) -> Section:
@@ -114,8 +115,8 @@ def _charts(rows: list[LatencyRow]) -> Iterator[Block]:
         longest_ms = max(max(row.time_ms or 0.0, row.p90_ms or 0.0) for row in cells) or 1.0
         bars = []
         for row in cells:
-            word, time_ms = variant_word(row.variant), row.time_ms or 0.0
-            hue: Hue = "on" if word == "on" else "off" if word == "off" and names.has_several_variants else "plain"
+            time_ms, hue = row.time_ms or 0.0, _HUES.get(row.variant, "plain")
+            hue = "plain" if hue == "off" and not names.has_several_variants else hue
             tick = (row.p90_ms or 0.0) / longest_ms
             bars.append(Bar(names.label(row), time_ms / longest_ms, tick, in_ms(time_ms), hue))
         yield fold_if_long(BarChart(f"{model}: time in ms, mark at p90", bars), model)

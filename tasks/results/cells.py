@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
 from devices.platform import SIMULATED
+from tasks.bundle.variant_word import variant_word
 from tasks.export.recipes import RECIPES
 from tasks.results.addresses import device_page, model_page, night_page, session_page, sweep_page
 from tasks.results.table import NOTHING, Cell, Name, Number, Percent, Row, Words, grouped
@@ -17,8 +18,6 @@ from tasks.results.text import (
     numbered,
     series_conditions,
     signed_percent,
-    variant_condition,
-    variant_word,
 )
 
 _PRECISION_ORDER: dict[str, int] = {precision: rank for rank, precision in enumerate(RECIPES)}
@@ -27,10 +26,10 @@ _LABELLED = ("device", "variant", "threads")
 
 @dataclass(frozen=True, kw_only=True)
 class Variant(Words):
-    """A variant as `on`, `off` or `SME1`; a dash if it is unknown."""
+    """A variant as `SME2 on`, `SME2 off` or `SME1`; a dash if it is unknown."""
 
     def _write(self, value: Any) -> Cell:
-        return NOTHING if (word := variant_word(value)) == "unknown" else Cell(word)
+        return NOTHING if (word := variant_word(value)) == "SME2 unknown" else Cell(word)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +89,7 @@ class PairRow(NamedRow):
 @dataclass(frozen=True)
 class CellRow(NamedRow):
     cell: str
-    variant: Annotated[str, Variant("SME2")]
+    variant: Annotated[str, Variant("Variant")]
 
 
 def cell_or_pair(row: NamedRow) -> str:
@@ -124,7 +123,7 @@ class CellNames:
         parts = [row.device] if "device" in self._several else []
         parts.append(row.precision)
         if self.has_several_variants and isinstance(row, CellRow):
-            parts.append(variant_condition(row.variant))
+            parts.append(variant_word(row.variant))
         if "threads" in self._several:
             count = row.threads
             parts.append("threads unknown" if count is None else numbered(count, "thread"))

@@ -76,7 +76,7 @@ class DecisionRow(Row):
     night: Annotated[date | None, Night("Night")]
     model: Annotated[str | None, Words("Model")]
     precision: Annotated[str | None, Words("Precision")]
-    variant: Annotated[str | None, Variant("SME2")]
+    variant: Annotated[str | None, Variant("Variant")]
     device: Annotated[str | None, Words("Device")]
     reason: Annotated[str, Words("Text", wraps=True)]
     decided_at: Annotated[datetime, Words("When (UTC)", form="%Y-%m-%d %H:%M")]

@@ -21,7 +21,7 @@ class AttemptRow(Row):
     session_id: Annotated[str, SessionId("Session")]
     model: Annotated[str, Model("Model")]
     precision: Annotated[str, Words("Precision")]
-    variant: Annotated[str, Variant("SME2")]
+    variant: Annotated[str, Variant("Variant")]
     threads: Annotated[int | None, Number("Threads")]
     mode: Annotated[str, Words("Mode")]
     attempt: Annotated[int, Number("Attempt")]

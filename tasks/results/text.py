@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from devices.untrusted import sanitize_line
+from tasks.bundle.variant_word import variant_word
 
 Tone = Literal["", "flag", "quiet", "bad", "good"]
 """flag: needs attention; quiet: minor, or not measured; bad: something went wrong; good: it got better."""
@@ -146,11 +147,6 @@ def signed_percent(ratio: float) -> str:
     return f"{change:+.1f}" if round(change, 1) else "0.0"
 
 
-_VARIANT_WORDS = {"sme2_on": "on", "sme1": "SME1", "sme2_off": "off"}
-_DIFFER = " -> "
-"""Between two values in a field of a change whose sides differ in it."""
-
-
 class Series(Protocol):
     """The fields that name a series on a device, or a change of it."""
 
@@ -166,20 +162,10 @@ class Series(Protocol):
     def threads(self) -> int | str | None: ...
 
 
-def variant_word(variant: str) -> str:
-    """Return `on`, `SME1`, `off`, or `unknown` for a run that the farm did not measure."""
-    return _DIFFER.join(_VARIANT_WORDS.get(each, "unknown") for each in variant.split(_DIFFER))
-
-
-def variant_condition(variant: str) -> str:
-    """Return `SME2 on`, `SME2 off`, `SME2 unknown` or `SME1`."""
-    return _DIFFER.join(word if word == "SME1" else f"SME2 {word}" for word in variant_word(variant).split(_DIFFER))
-
-
 def series_conditions(series: Series) -> list[str]:
     """Return the conditions besides model, device and precision, without unknown ones: `SME2 off`, `one thread`."""
     threads = series.threads
-    named = [] if variant_word(series.variant) == "unknown" else [variant_condition(series.variant)]
+    named = [word] if (word := variant_word(series.variant)) != "SME2 unknown" else []
     if isinstance(threads, str):
         return [*named, f"{threads} threads"]
     return named if threads is None else [*named, counted(threads, "thread")]

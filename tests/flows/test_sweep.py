@@ -27,7 +27,7 @@ def test_a_sweep_ends_with_times_a_warehouse_a_report_and_a_story_in_prefects_ui
     done = farm.sweep(SWEEP, "--night", NIGHT)
     # then it ended well, with a line of times per model and the report's path
     assert done.returncode == 0, done.stderr
-    assert re.search(r"here +conv +fp32 +sme2_off +1 +2 +8 +\d", done.stdout)
+    assert re.search(r"here +conv +fp32 +SME2 off +1 +2 +8 +\d", done.stdout)
     html = Path(done.stdout.strip().rpartition("report: ")[2])
     assert "<html" in html.read_text(encoding="utf-8")
     # and the warehouse has each session's measured runs of that night, the warm-up ones marked
@@ -146,7 +146,7 @@ def test_a_sweep_of_simulated_devices_passes_every_check_and_shows_no_time(farm:
     assert done.returncode == 0, done.stderr
     # then the terminal lists them as simulated, with counts and without a median
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith("simulated-")]
-    assert lines == [[name, "(simulated)", "linear", "fp32", "sme2_off", "1", "2", "8"] for name in names]
+    assert lines == [[name, "(simulated)", "linear", "fp32", "SME2", "off", "1", "2", "8"] for name in names]
     # and every record states it, has compared outputs, and was as long as the inventory asks
     (sweep,) = farm.data_dir.glob("bundles/*-*")
     records = list(read_records(farm.data_dir / "bundles", sweep.name))

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from tasks.bundle.variant_word import variant_word
+
 # Shares are quotients of times, so a full one may be a little below 1.
 _ALL = 0.999
 
@@ -27,7 +29,7 @@ class Proof:
             # Outputs that are equal to eager PyTorch have no SNR either.
             snr = "SNR unknown" if self.snr_db is None else f"SNR {self.snr_db:.0f} dB"
             limit = f", limit {self.min_snr_db:.0f} dB" if self.min_snr_db else ""
-            return f"{self.model} {self.variant}: outputs are {self.accuracy}, {snr}{limit}"
+            return f"{self.model} {variant_word(self.variant)}: outputs are {self.accuracy}, {snr}{limit}"
         is_right = {
             "sme2_on": (self.proven_share or 0) >= _ALL,
             "sme1": (self.proven_sme1_share or 0) >= _ALL,
@@ -36,14 +38,18 @@ class Proof:
         if is_right:
             return None
         of_sme2, of_sme1 = _percent(self.proven_share), _percent(self.proven_sme1_share)
-        return f"{self.model} {self.variant}: SME2 {of_sme2}, SME1 {of_sme1} ({self.evidence})"
+        return f"{self.model} {variant_word(self.variant)}: SME2 {of_sme2}, SME1 {of_sme1} ({self.evidence})"
 
 
 def problems(proofs: Iterable[Proof], models: Collection[str], variants: Collection[str]) -> list[str]:
     """Return a sentence for each problem, and for each pair of model and variant without a session that counts."""
     by_pair = {(proof.model, proof.variant): proof.problem() for proof in proofs}
     pairs = [(model, variant) for variant in variants for model in models]
-    missing = [f"{model} {variant}: no session counts" for model, variant in pairs if (model, variant) not in by_pair]
+    missing = [
+        f"{model} {variant_word(variant)}: no session counts"
+        for model, variant in pairs
+        if (model, variant) not in by_pair
+    ]
     return missing + [problem for problem in by_pair.values() if problem]
 
 

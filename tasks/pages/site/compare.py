@@ -5,6 +5,7 @@ from datetime import date
 from itertools import combinations, islice
 
 from devices.errors import InputError
+from tasks.bundle.variant_word import variant_word
 from tasks.pages.page import MAX_LISTED, Block, Choice, Page, Points, Section
 from tasks.results.addresses import arms_page, cell_page, night_page, slug
 from tasks.results.changes import (
@@ -29,8 +30,6 @@ from tasks.results.text import (
     counted,
     joined,
     series_title,
-    variant_condition,
-    variant_word,
     with_code,
 )
 
@@ -83,7 +82,7 @@ def list_page(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[Nigh
 
 
 def _label(kind: str, value: str) -> str:
-    return variant_condition(value) if kind == "variant" else value
+    return variant_word(value) if kind == "variant" else value
 
 
 def nights_page(reader: Reader, before: date, after: date) -> Page:
@@ -126,7 +125,7 @@ def _changes_table(comparison: Comparison) -> Table:
         Column("Model"),
         Column("Device"),
         Column("Precision"),
-        Column("SME2"),
+        Column("Variant"),
         Column("Threads"),
         Column("A", meaning="time of a run of A", numeric=True),
         Column("B", meaning="time of a run of B", numeric=True),

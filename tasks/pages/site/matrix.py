@@ -3,9 +3,10 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
+from tasks.bundle.variant_word import variant_word
 from tasks.results.addresses import device_page, model_page, series_page
 from tasks.results.table import NOTHING, Cell, Column, Table
-from tasks.results.text import CodeLink, Link, Tone, ms_digits, numbered, signed_percent, variant_word
+from tasks.results.text import CodeLink, Link, Tone, ms_digits, numbered, signed_percent
 from tasks.results.verdicts import VerdictRow, verdict_tone
 
 _MAX_DEVICES, _MAX_ROWS = 20, 60
@@ -39,7 +40,7 @@ def matrix(rows: Sequence[VerdictRow]) -> Table:
     columns = [
         Column("Model"),
         Column("Precision"),
-        Column("SME2"),
+        Column("Variant"),
         Column("Threads"),
         *(Column(name, numeric=True, to=device_page(name)) for name in devices[:_MAX_DEVICES]),
     ]
@@ -52,7 +53,7 @@ def matrix(rows: Sequence[VerdictRow]) -> Table:
     hidden = {"more device": len(devices) - _MAX_DEVICES, "more row": len(keys) - _MAX_ROWS}
     rest = " and ".join(numbered(count, what) for what, count in hidden.items() if count > 0)
     where = f"{rest}, those with the fewest changes: the pages of models and devices have them" if rest else ""
-    return Table(columns, lines, hidden=where, filters=("Precision", "SME2", "Threads"))
+    return Table(columns, lines, hidden=where, filters=("Precision", "Variant", "Threads"))
 
 
 def _is_changed(row: VerdictRow) -> bool:

@@ -151,7 +151,7 @@ class ThreadRow(Row):
     device: Annotated[str, Name("Device")]
     soc: Annotated[str, Words("SoC")]
     precision: Annotated[str, Words("Precision")]
-    variant: Annotated[str, Variant("SME2", meaning="the variant that is fastest at its best number of threads")]
+    variant: Annotated[str, Variant("Variant", meaning="the variant that is fastest at its best number of threads")]
     threads: Annotated[int | None, Number("Recommended", "threads", "the fewest that are within 3 % of the fastest")]
     time_ms: Annotated[float, Milliseconds("Time")]
     speedup: Annotated[float | None, Number("Against one thread", TIMES, "of the same variant", digits=2)]

@@ -157,7 +157,7 @@ def test_a_comparison_is_written_to_each_file_in_the_format_of_its_ending(compar
     (suite,) = JUnitXml.fromfile(str(files["xml"]))
     assert (suite.tests, suite.failures, suite.skipped, suite.errors) == (2, 1, 0, 0)
     (failed,) = [case for case in suite if case.result and isinstance(case.result[0], Failure)]
-    assert (failed.name, failed.classname) == ("voice fp32 sme2_off t1", "pi")
+    assert (failed.name, failed.classname) == ("voice fp32, SME2 off, one thread", "pi")
     assert failed.result[0].message.startswith("slower 30.0 % (")
     assert "1 slower" in files["svg"].read_text()
 

@@ -72,7 +72,7 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
     # and the terminal shows the sessions of the lab that ran, and its table how many of them failed
     lines = [line for line in terminal.getvalue().splitlines() if line.startswith("far: ")]
     assert (lines[0], len(lines)) == ("far: 7 to do", 1 + 5)
-    assert f"far: {QUICK} fp32 sme2_off t1 #1 on far: succeeded" in lines
+    assert f"far: {QUICK} fp32 SME2 off t1 #1 on far: succeeded" in lines
     assert table["far"] == {"step": "far", "lab": SITE, "done": 7, "of": 7, "failed": 2, "doing": ""}
     # and each order and result was written once, and nothing of them is left
     once = [name.split("/", 3)[-1] for name in written if not name.endswith("exports.json")]

@@ -116,7 +116,7 @@ def test_failed_sessions_and_a_failed_build_are_red_and_named(
     for why, words, bundle in told:
         folder = Path(bundle.removeprefix("bundle: "))
         assert (words, folder in folders) == ("no such operator", True)
-        assert why.startswith("linear fp32 sme2_off t1 ")
+        assert why.startswith("linear fp32 SME2 off t1 ")
         assert " on here: failed: " in why
         assert f" (session {folder.name}); next: Read the last line of its log and run the command " in why
 

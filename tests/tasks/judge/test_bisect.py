@@ -75,7 +75,7 @@ def test_a_series_is_named_by_its_model_or_its_id_and_a_name_of_several_lists_th
     assert find_series("bbbb11", anywhere, SERIES) == SERIES[1]
     assert find_series("conv", {"device": "pixel-2"}, SERIES) == SERIES[3]
     assert find_series("vit", {"device": "pixel-1", "precision": "fp16"}, SERIES) == SERIES[1]
-    with pytest.raises(InputError, match=r"`vit` is 2 series; .*\n  aaaa11112222  vit fp32 sme2_on t1 on pixel-1"):
+    with pytest.raises(InputError, match=r"`vit` is 2 series; .*\n  aaaa11112222  vit fp32 SME2 on t1 on pixel-1"):
         find_series("vit", anywhere, SERIES)
     with pytest.raises(InputError, match="`cnv` is not a model or a series id; did you mean `conv`"):
         find_series("cnv", anywhere, SERIES)

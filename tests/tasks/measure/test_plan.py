@@ -236,8 +236,8 @@ def test_a_session_of_the_matrix_is_never_one_of_a_comparison() -> None:
     (session, *_) = plan_batch(NIGHT, [(a_side("p1"), a_side("p2"))], "same_night", 4).sessions[1:]
     of_matrix = replace(session, cell=CELL)
     assert remaining_sessions([of_matrix], [ended(session, "succeeded")]) == [of_matrix]
-    assert session.title == "linear fp32 sme2_off t1 same night A #0 on phone"
-    assert of_matrix.title == "linear fp32 sme2_off t1 #0 on phone"
+    assert session.title == "linear fp32 SME2 off t1 same night A #0 on phone"
+    assert of_matrix.title == "linear fp32 SME2 off t1 #0 on phone"
 
 
 def test_another_night_or_another_content_is_another_comparison() -> None:

@@ -19,6 +19,7 @@ _DEFAULTS: dict[str, Any] = {
     "threads": 1,
     "night": date(2026, 11, 20),
     "metric": "latency",
+    "graph": (),
     "reason": "its reason",
     "sessions": 8,
     "series_id": "s1",

@@ -2,12 +2,17 @@
 
 import re
 from datetime import date
+from xml.sax.saxutils import escape
 
 import pytest
 
+from tasks.pages import comparison
 from tasks.pages.html import as_html
+from tasks.pages.site.matrix import matrix
 from tasks.pages.site.night import page as night_page
+from tasks.results.night import night_comparison
 from tasks.results.series import HistoryRow
+from tasks.results.table import build_table
 from tasks.results.text import counted, numbered, series_conditions, series_title
 from tests.tasks.pages.rows import reader_of, row, verdict
 
@@ -35,6 +40,12 @@ def test_conditions_are_named_alike(variant: str, threads: int | str | None, con
     series = verdict("no change", variant=variant, threads=threads)
     assert series_conditions(series) == conditions
     assert series_title(series) == ", ".join(["toy fp32 on host", *conditions])
+    # and in the matrix of a night, in a table of cells, and in a JUnit file
+    cells = [matrix([series]).rows[0][2]]
+    cells += [build_table([series]).rows[0][3]] if isinstance(threads, int) else []
+    assert {str(cell.text) for cell in cells} == {conditions[0] if conditions else "SME2 unknown"}
+    junit = comparison.WRITERS[".xml"](night_comparison("2026-11-20", [series]))
+    assert f'name="{escape(", ".join(["toy fp32", *conditions]))}"' in junit
 
 
 def test_a_night_without_a_time_is_a_gap_in_the_line_of_a_series() -> None:
