@@ -9,6 +9,7 @@ from devices.errors import FarmError
 from tasks.export.exported import NotApplicableError
 from tasks.export.factory import Method
 from tasks.export.recipes import Int4Options, Recipe
+from tasks.export.tracing.trace import trace
 
 logger = logging.getLogger(__name__)
 _CALIBRATION_BATCHES = 8
@@ -22,6 +23,8 @@ class Converted:
     program: Any
     """An ExportedProgram."""
     reference: Any
+    left_out: dict[str, str] = field(default_factory=dict)
+    """What of the model the program does without: {what: why}."""
     layers: list[dict[str, Any]] = field(default_factory=list)
     """The tapped layers, whose values it returns after its outputs."""
 
@@ -35,6 +38,9 @@ def convert(method: Method, recipe: Recipe, user_recipe: Any = None) -> Converte
     """
     import torch
 
+    left_out: dict[str, str] = {}
+    if _make_contiguous(method.module):
+        left_out["channels-last weights"] = "executorch cannot lower them, so they were made contiguous"
     if user_recipe is not None:
         takes_shapes = "dynamic_shapes" in inspect.signature(user_recipe).parameters
         program = user_recipe(
@@ -47,19 +53,31 @@ def convert(method: Method, recipe: Recipe, user_recipe: Any = None) -> Converte
                 f"the recipe {recipe.name} fixes the dynamic shapes of {method.name}; give it a third parameter "
                 "`dynamic_shapes` and pass it to torch.export.export"
             )
-        return Converted(program, program.module())
+        return Converted(program, program.module(), left_out)
     if recipe.int4:
         quantize_int4(method.module, recipe.int4)
     logger.info("tracing %s", method.name)
-    program = torch.export.export(method.module, method.inputs, dynamic_shapes=method.dynamic_shapes)
+    program, reasons = trace(method.module, method.inputs, method.dynamic_shapes)
+    left_out |= reasons
     if recipe.quantization in ("int8_static", "int8_dynamic"):
         changed = _quantize_int8(program, method, is_dynamic=recipe.quantization == "int8_dynamic")
     elif recipe.except_operators:
         changed = _compute_in_float32(program, recipe.except_operators)
     else:
-        return Converted(program, method.module)
-    program = torch.export.export(changed, method.inputs, dynamic_shapes=method.dynamic_shapes)
-    return Converted(program, program.module())
+        return Converted(program, method.module, left_out)
+    program, _ = trace(changed, method.inputs, method.dynamic_shapes)
+    return Converted(program, program.module(), left_out)
+
+
+def _make_contiguous(module: Any) -> bool:
+    """Make channels-last weights contiguous, since executorch cannot lower others; return whether there were any."""
+    import torch
+
+    tensors = [each for each in (*module.parameters(), *module.buffers()) if type(each.data) is torch.Tensor]
+    is_changed = any(each.dim() in (4, 5) and not each.is_contiguous() for each in tensors)
+    if is_changed:
+        module.to(memory_format=torch.contiguous_format)
+    return is_changed
 
 
 def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:
@@ -87,9 +105,13 @@ def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:
     logger.info("calibrating")
     # Without calibration data: the inputs, and permutations of their values, which remain valid.
     permuted = (tuple(map(permute, method.inputs)) for _ in range(_CALIBRATION_BATCHES - 1))
+    buffers = {name: buffer for name, buffer in prepared.named_buffers() if name in program.graph_signature.buffers}
+    before = {name: buffer.clone() for name, buffer in buffers.items()}
     with torch.no_grad():
         for inputs in method.calibration or (method.inputs, *permuted):
             prepared(*inputs)
+        for name, buffer in buffers.items():
+            buffer.copy_(before[name])
     converted = convert_pt2e(prepared)
     if not any("quantize" in str(node.target) for node in converted.graph.nodes):
         kind = "linear layers" if is_dynamic else "operators that XNNPACK's quantizer supports"

@@ -1,14 +1,15 @@
 """Parse the result of a factory: (module, inputs), or a mapping with shapes, calibration data or several methods."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from devices.errors import FarmError
 from tasks.export.exported import FORWARD
+from tasks.export.tracing.inputs import Structure
 
 Inputs = tuple[Any, ...]
-"""The tensors of one call, in order."""
+"""The tensors of one call, in order; nested inputs of a user are flat from `build_methods` on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,7 @@ def build_methods(content: Any, factory: str) -> list[Method]:
         if method.setup and method.setup[0] not in names:
             remedy = f"use one of its methods: {', '.join(names)}"
             raise FarmError(f"{factory}: the setup of {method.name} names {method.setup[0]}; {remedy}")
-    return built
+    return _flatten_inputs(built, factory)
 
 
 def _build_method(name: Any, content: Any, factory: str) -> Method:
@@ -86,7 +87,7 @@ def _build_method(name: Any, content: Any, factory: str) -> Method:
         problem = f"unknown keys: {', '.join(sorted(map(str, unknown)))}" if unknown else "missing module or inputs"
         raise FarmError(f"{factory}: {name}: {problem}; the keys are {', '.join(sorted(_KEYS))}")
     module, inputs = content["module"], content["inputs"]
-    if not isinstance(module, torch.nn.Module) or not _is_tensor_tuple(inputs):
+    if not isinstance(module, torch.nn.Module) or not isinstance(inputs, tuple):
         problem = f"must return (torch.nn.Module, tuple of tensors), not {_type_name((module, inputs))}"
         raise FarmError(f"{factory} {problem}")
     shapes, calibration = dict(content.get("shapes") or {}), list(content.get("calibration") or ())
@@ -95,18 +96,37 @@ def _build_method(name: Any, content: Any, factory: str) -> Method:
         if not isinstance(state, Mapping) or set(state) != {"method", "inputs"}:
             raise FarmError(f"{factory}: {name}: `setup` must be a dict of `method` and `inputs`")
         setup = state["method"], state["inputs"] if isinstance(state["inputs"], list) else [state["inputs"]]
-    for example in (*shapes.values(), *calibration, *(setup[1] if setup else ())):
-        if not _is_tensor_tuple(example):
-            raise FarmError(f"{factory}: {name}: inputs must be a tuple of tensors, not {_type_name(example)}")
     if shapes and not content.get("dynamic_shapes"):
         raise FarmError(f"{factory}: {name}: `shapes` needs `dynamic_shapes`, as torch.export takes it")
     return Method(name, **{**content, "shapes": shapes, "calibration": calibration, "setup": setup})
 
 
-def _is_tensor_tuple(inputs: Any) -> bool:
-    import torch
+def _flatten_inputs(methods: list[Method], factory: str) -> list[Method]:
+    """Return the methods with inputs that are flat tuples of tensors; their modules take them so.
 
-    return isinstance(inputs, tuple) and all(isinstance(each, torch.Tensor) for each in inputs)
+    Raises FarmError for inputs of another structure than the example inputs, or of types that no program takes.
+    """
+    try:
+        structures = {method.name: Structure(method.module, method.inputs) for method in methods}
+        flattened = [_flatten_method(method, structures) for method in methods]
+    except FarmError as error:
+        raise FarmError(f"{factory}: {error}") from None
+    for module, structure in {id(each.module): (each.module, structures[each.name]) for each in methods}.values():
+        if not structure.is_flat:
+            structure.let_take_tensors(module)
+    return flattened
+
+
+def _flatten_method(method: Method, structures: dict[str, Structure]) -> Method:
+    structure, setup = structures[method.name], method.setup
+    return replace(
+        method,
+        inputs=structure.tensors,
+        dynamic_shapes=structure.flatten_shapes(method.dynamic_shapes),
+        shapes={name: structure.flatten(inputs) for name, inputs in method.shapes.items()},
+        calibration=list(map(structure.flatten, method.calibration)),
+        setup=(setup[0], list(map(structures[setup[0]].flatten, setup[1]))) if setup else None,
+    )
 
 
 def _type_name(content: Any) -> str:

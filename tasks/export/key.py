@@ -19,13 +19,17 @@ from tasks.export.exported import EXPORT_VERSION
 from tasks.export.lowering import buffers, delegation, lower, passes, rewrites, trial
 from tasks.export.outputs import fault_search, randomness
 from tasks.export.recipes import parse_recipe
+from tasks.export.tracing import inputs, trace
 from tasks.export.user_code import check_function, find_source
 from tasks.store.files import hash_file, write_complete
 
 # The modules whose text decides the bytes of an export.
 _LOWERING = (buffers, delegation, lower, passes, rewrites, trial)
-_OUTPUTS = (fault_search, randomness)
-_CODE = (convert, factory, from_transformers, language_methods, *_LOWERING, *_OUTPUTS, recipes, references, sources)
+_OUTPUTS, _TRACING = (fault_search, randomness), (inputs, trace)
+_CODE = (
+    *(convert, factory, from_transformers, language_methods, recipes, references, sources),
+    *(*_LOWERING, *_OUTPUTS, *_TRACING),
+)
 _TAPS = Path(__file__).with_name("layer_probes.py")
 _DISTRIBUTIONS = ("torch", "torchao", "executorch", "transformers")
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from devices.errors import FarmError
 from tasks.export.exported import Tensors, describe_tensor
 from tasks.export.factory import Inputs, Method
 from tasks.export.language_methods import likeliest_tokens
+from tasks.export.tracing.trace import flatten_outputs
 
 logger = logging.getLogger(__name__)
 Outputs = list[Any]
@@ -62,38 +62,37 @@ def list_cases(methods: list[Method]) -> list[CaseInputs]:
     return cases
 
 
+def inputs_by_shape(cases: list[CaseInputs]) -> dict[str, list[Inputs]]:
+    """Return, for each method of the program, the inputs of the first case with each shape."""
+    inputs: dict[str, dict[Any, Inputs]] = {}
+    for case in cases:
+        shapes = tuple(tuple(each.shape) for each in case.inputs)
+        inputs.setdefault(case.method.program_method, {}).setdefault(shapes, case.inputs)
+    return {method: list(by_shape.values()) for method, by_shape in inputs.items()}
+
+
 def compute_references(modules: Mapping[str, Any], cases: list[CaseInputs], float_type: str) -> dict[str, Outputs]:
     """Return the outputs of each case in eager PyTorch; `modules` has the module of each method of the program.
 
     Each case executes its set-up first, from the buffers that the modules have now; these are restored after it.
     """
-    import torch
-    from torch.utils import _pytree
-
     logger.info("computing the reference outputs in eager PyTorch")
     outputs = {}
     for case in cases:
         module = modules[case.method.program_method]
-        with restored_buffers(modules):
+        with restored_state(modules):
             _set_up(modules, case, float_type)
             for _ in range(case.method.steps or 1):
                 returned = _call(module, case.inputs, float_type)
-            leaves = _pytree.tree_leaves(returned)
-            for leaf in leaves:
-                if not isinstance(leaf, torch.Tensor):
-                    raise FarmError(f"its forward returns a {type(leaf).__name__}; it must return only tensors")
-            outputs[case.name] = [leaf.clone() for leaf in leaves]
+            outputs[case.name] = [each.clone() for each in flatten_outputs(returned)]
     return outputs
 
 
 def call_once(modules: Mapping[str, Any], case: CaseInputs, float_type: str) -> Outputs:
     """Return the tensors that one execution of a case returns without its set-up; buffers are restored after it."""
-    import torch
-    from torch.utils import _pytree
-
-    with restored_buffers(modules):
-        returned = _pytree.tree_leaves(_call(modules[case.method.program_method], case.inputs, float_type))
-        return [each.clone() for each in returned if isinstance(each, torch.Tensor)]
+    with restored_state(modules):
+        returned = flatten_outputs(_call(modules[case.method.program_method], case.inputs, float_type))
+        return [each.clone() for each in returned]
 
 
 def list_choices(
@@ -110,7 +109,7 @@ def list_choices(
     choices = {}
     for name, outputs in texts.items():
         if outputs and case.method.steps and hasattr(module, "scores_of_next"):
-            with torch.no_grad(), restored_buffers(modules):
+            with torch.no_grad(), restored_state(modules):
                 _set_up(modules, case, float_type)
                 choices[name] = likeliest_tokens(module, case.inputs, outputs[0])
     return choices
@@ -137,14 +136,23 @@ def _call(module: Any, inputs: Inputs, float_type: str) -> Any:
 
 
 @contextmanager
-def restored_buffers(modules: Mapping[str, Any]) -> Iterator[None]:
-    """Restore the buffers of all modules after the block."""
+def restored_state(modules: Mapping[str, Any]) -> Iterator[None]:
+    """Restore buffers and parameters after the block; parameters are copied only when they are written to."""
+    import torch
+
     before = [(buffer, buffer.clone()) for module in modules.values() for buffer in module.buffers()]
+    parameters = [
+        each for module in modules.values() for each in module.parameters() if type(each.data) is torch.Tensor
+    ]
+    lazy = [(each, each._version, each.detach()._lazy_clone()) for each in parameters]
     try:
         yield
     finally:
         for buffer, value in before:
             buffer.copy_(value)
+        for parameter, version, value in lazy:
+            if parameter._version != version:
+                parameter.copy_(value)
 
 
 def write_tensors(folder: Path, kind: str, tensors: Iterable[Any]) -> Tensors:

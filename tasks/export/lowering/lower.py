@@ -13,7 +13,7 @@ from typing import Any
 from devices.errors import FarmError
 from tasks.export.convert import Converted, convert
 from tasks.export.exported import Case, Tensors, first_line
-from tasks.export.factory import Inputs, Method
+from tasks.export.factory import Method
 from tasks.export.layer_probes import LayerKey, add_taps, compute_fp32_layers, layer_keys
 from tasks.export.lowering.buffers import give_values_the_rank_of_caches, keep_initial_values, write_in_place
 from tasks.export.lowering.delegation import (
@@ -36,6 +36,7 @@ from tasks.export.references import (
     CaseInputs,
     Outputs,
     compute_references,
+    inputs_by_shape,
     list_cases,
     list_choices,
     to_stored_types,
@@ -80,7 +81,7 @@ def build(
         "pte_bytes": (folder / "model.pte").stat().st_size,
         "methods": program.operators,
         "trial": program.trial.outcome,
-        "left_out": [asdict(step) for step in program.left_out],
+        "left_out": [asdict(step) for step in (*model.left_out, *program.left_out)],
         "perplexity": model.perplexity,
         "cases": [asdict(_write_case(model, case, hosts.get(case.name, []), folder)) for case in model.cases],
     }
@@ -105,6 +106,11 @@ class _Model:
     float_type: str
 
     @property
+    def left_out(self) -> list[LeftOut]:
+        """What the methods' programs do without."""
+        return [LeftOut(step, name, why) for name, one in self.converted.items() for step, why in one.left_out.items()]
+
+    @property
     def modules(self) -> dict[str, Any]:
         """The converted module of each method, for eager PyTorch."""
         return {name: each.reference for name, each in self.converted.items()}
@@ -118,12 +124,12 @@ def _convert_methods(methods: list[Method], recipe: Recipe, user_recipe: Any, *,
     cases = list_cases(methods)
     methods = [method for method in methods if not method.executes]
     is_changed = recipe.name != "fp32"
-    modules = {each.name: each.module for each in methods}
+    modules = {each.name: each.module.to(torch.float32) for each in methods}  # its weights may be of any type
     random = find_random(modules, cases, "float32")
     fp32 = compute_references(modules, cases, "float32") if is_changed else {}
     layers_fp32 = compute_fp32_layers(methods, cases) if taps and is_changed else {}
-    for method in methods:
-        method.module.to(getattr(torch, recipe.float_type))
+    for module in modules.values():
+        module.to(getattr(torch, recipe.float_type))
     converted = {method.name: convert(method, recipe, user_recipe) for method in methods}
     perplexity = next((method.perplexity() for method in methods if method.perplexity and recipe.is_in_place), None)
     if taps:
@@ -184,11 +190,7 @@ def _choose_program(model: _Model, folder: Path, log: Path | None) -> _Program:
     The one without is tried if passes were applied and that one fails or is too far from eager PyTorch; it is taken if
     it is less than half as far. Raises the error of the last one tried if none works.
     """
-    samples: dict[str, dict[Any, Inputs]] = {}  # of each method, the inputs for each shape that is measured
-    for case in model.cases:
-        shapes = tuple(tuple(each.shape) for each in case.inputs)
-        samples.setdefault(case.method.program_method, {}).setdefault(shapes, case.inputs)
-    passes = Passes({method: list(by_shape.values()) for method, by_shape in samples.items()})
+    passes = Passes(inputs_by_shape(model.cases))
     chosen = _try_program(model, passes, folder / "with-passes", log)
     distance = float("inf") if isinstance(chosen, Exception) else max(chosen.distances.values())
     if passes.applied and distance > RUNTIME_TOLERANCE:

@@ -19,7 +19,7 @@ from tasks.export.lowering.passes import distance_in_tolerances
 from tasks.export.lowering.trial import execute_on_host
 from tasks.export.process.sandbox import is_failed_allocation
 from tasks.export.program import read_program
-from tasks.export.references import CaseInputs, restored_buffers
+from tasks.export.references import CaseInputs, restored_state
 from tasks.export.user_code import locations_in, user_line
 
 logger = logging.getLogger(__name__)
@@ -137,7 +137,7 @@ def _compare_part(part: Any, nodes: Sequence[Any], inputs: Inputs, whole: Any, l
     from executorch.exir import to_edge_transform_and_lower
 
     with torch.no_grad():
-        with restored_buffers({"": part}):
+        with restored_state({"": part}):
             expected = [each.clone() for each in part(*[each.clone() for each in inputs])]
         program = torch.export.export(part, inputs)
         lowered = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()]).to_executorch()

@@ -1,0 +1,84 @@
+"""Trace a module: torch.export, with outputs as a runner passes them, and state that ExecuTorch can change."""
+
+from itertools import compress
+from typing import Any
+
+from devices.errors import FarmError
+from tasks.export.factory import Inputs
+
+
+def trace(module: Any, inputs: Inputs, dynamic_shapes: Any) -> tuple[Any, dict[str, str]]:
+    """Return the ExportedProgram of a module, and what it does without: {what: why}.
+
+    It returns a flat tuple of tensors: ExecuTorch cannot write the types of others, such as those of `topk`. It leaves
+    its inputs as they are: ExecuTorch would return each changed input before the outputs, and copy it into the input's
+    memory. Parameters that it changes are buffers: ExecuTorch changes only these.
+    """
+    import torch
+    from torch.export.graph_signature import InputKind, OutputKind
+
+    program, left_out = torch.export.export(module, inputs, dynamic_shapes=dynamic_shapes), {}
+    if _flatten_outputs(program):
+        left_out["outputs that are numbers or text"] = "only tensors are compared"
+    written = _written_inputs(program)
+    specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs if spec.arg.name in written}
+    for spec in specs.values():
+        if spec.kind is InputKind.PARAMETER:
+            spec.kind, spec.persistent = InputKind.BUFFER, True
+            program.state_dict[spec.target] = program.state_dict[spec.target].detach()
+    if any(spec.kind is InputKind.USER_INPUT for spec in specs.values()):
+        program = program.run_decompositions({})  # until then, changed inputs are not outputs
+        outputs = program.graph_signature.output_specs
+        _keep_outputs(program, [each.kind is not OutputKind.USER_INPUT_MUTATION for each in outputs])
+        left_out["writes to its inputs"] = "executorch would return each changed input before the outputs"
+    return program, left_out
+
+
+def flatten_outputs(returned: Any) -> list[Any]:
+    """Return the tensors in what a module returned, in the order of the traced program; raises FarmError for none."""
+    import torch
+    from torch.utils import _pytree
+
+    leaves = _pytree.tree_leaves(returned)
+    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    if not tensors:
+        kinds = ", ".join(sorted({type(leaf).__name__ for leaf in leaves})) or "nothing"
+        raise FarmError(f"its forward returns no tensor ({kinds}); return a tensor or a tuple of tensors")
+    return tensors
+
+
+def _flatten_outputs(program: Any) -> bool:
+    """Make a traced program return a flat tuple of its tensors; return whether it had other outputs, except None."""
+    import torch
+    from torch.utils import _pytree
+
+    returned = program.graph.output_node().args[0]
+    is_tensor = [isinstance(getattr(each, "meta", {}).get("val"), torch.Tensor) for each in returned]
+    signature = program.module_call_graph[0].signature
+    _keep_outputs(program, is_tensor)
+    if sum(is_tensor) != 1 or not signature.out_spec.is_leaf():
+        signature.out_spec = _pytree.tree_structure(tuple(range(sum(is_tensor))))
+    return any(each is not None and not is_one for each, is_one in zip(returned, is_tensor, strict=True))
+
+
+def _keep_outputs(program: Any, is_kept: list[bool]) -> None:
+    """Remove the outputs of a program that are not kept."""
+    node, signature = program.graph.output_node(), program.graph_signature
+    if not all(is_kept):
+        node.args = (tuple(compress(node.args[0], is_kept)),)
+        signature.output_specs = list(compress(signature.output_specs, is_kept))
+        program.graph.eliminate_dead_code()
+        program.graph_module.recompile()
+
+
+def _written_inputs(program: Any) -> set[str]:
+    """Return the names of the inputs, parameters and buffers that a traced program writes to, also through views."""
+    import torch
+
+    written = set()
+    for node in program.graph.nodes:
+        if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
+            while node.op == "call_function" and node.args and isinstance(node.args[0], torch.fx.Node):
+                node = node.args[0]
+            written.add(node.name)
+    return written

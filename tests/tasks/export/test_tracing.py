@@ -1,0 +1,118 @@
+"""Models of every form: outputs that are not tensors, writes to inputs and parameters, states, layouts and types."""
+
+import copy
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from devices.errors import FarmError
+from tasks.export.factory import build_methods
+from tasks.export.lowering import lower
+from tasks.export.recipes import parse_recipe
+
+pytestmark = pytest.mark.torch
+torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
+
+
+class Function(torch.nn.Module):  # type: ignore[misc]
+    """Computes a function."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, input: Any) -> Any:
+        return self.function(input)
+
+
+class Scaled(torch.nn.Module):  # type: ignore[misc]
+    """Changes its parameter, also through a view."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(4))
+
+    def forward(self, values: Any) -> Any:
+        self.scale.view(2, 2)[0].add_(1)
+        return values * self.scale
+
+
+class Ring(torch.nn.Module):  # type: ignore[misc]
+    """Keeps the last 8 values of its input, which begin as random numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("last", torch.randn(1, 4, 8))
+        self.conv = torch.nn.Conv1d(4, 4, 8)
+
+    def forward(self, values: Any) -> Any:
+        self.last.copy_(torch.cat([self.last[:, :, 1:], values], 2))
+        return self.conv(self.last)
+
+
+class Boxes(NamedTuple):
+    corners: Any
+    scores: Any
+
+
+def convolution(**options: Any) -> Any:
+    return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU()).eval().to(**options)
+
+
+VALUES, ROWS, IMAGES = torch.linspace(-1, 2, 4), torch.rand(2, 8), torch.rand(1, 3, 8, 8)
+MODELS = {
+    "the type of topk": (Function(lambda x: x.topk(3)), ROWS, "fp32", 120, []),
+    "a named tuple": (Function(lambda x: Boxes(x + 1, x * 2)), ROWS, "fp32", 120, []),
+    "None in a tuple": (Function(lambda x: (x + 1, None, {"twice": x * 2})), ROWS, "fp32", 120, []),
+    "a number": (Function(lambda x: (x + 1, 3)), ROWS, "fp32", 120, ["outputs that are numbers or text"]),
+    "an input written": (Function(lambda x: x.mul_(2) + 1), ROWS, "fp32", 120, ["writes to its inputs"]),
+    "an input replaced": (
+        torch.nn.Sequential(torch.nn.ReLU(inplace=True), torch.nn.Linear(8, 8)), ROWS, "fp32", 120,
+        ["writes to its inputs"],
+    ),
+    "a parameter written": (Scaled(), VALUES, "fp32", 120, []),
+    "a state in calibration": (Ring(), torch.randn(1, 4, 1), "int8_static", 25, []),
+    "channels-last weights": (
+        convolution(memory_format=torch.channels_last), IMAGES, "fp32", 120, ["channels-last weights"]
+    ),
+    "half weights in fp16": (torch.nn.Linear(8, 8).half(), ROWS, "fp16", 50, []),
+    "bfloat16 weights in int8": (torch.nn.Linear(8, 8).bfloat16(), ROWS, "int8_dynamic", 30, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_of_any_form_is_exported_and_equals_eager_pytorch(name: str, tmp_path: Path) -> None:
+    module, inputs, precision, min_snr_db, left_out = MODELS[name]
+    with torch.no_grad():
+        expected = copy.deepcopy(module)(inputs.to(next(module.parameters(), inputs).dtype, copy=True))
+    built = lower.build(build_methods((module, (inputs,)), "make"), parse_recipe(precision), tmp_path)
+    [case] = built["cases"]
+    # then it has as many outputs as the model has tensors, with its values
+    tensors = [each for each in torch.utils._pytree.tree_leaves(expected) if isinstance(each, torch.Tensor)]
+    assert len(case["outputs_host"]) == len(case["outputs"]) == len(tensors)
+    references = case["outputs_fp32"] or case["outputs"]
+    for host, reference in zip(case["outputs_host"], references, strict=True):
+        actual, exact = (
+            np.fromfile(tmp_path / each["file"], each["dtype"]).astype(float) for each in (host, reference)
+        )
+        assert np.square(actual - exact).sum() <= np.square(exact).sum() * 10 ** (-min_snr_db / 10)
+    # and states what the program does without
+    assert [each["step"] for each in built["left_out"]] == left_out
+
+
+def test_a_changed_parameter_starts_with_the_models_value(tmp_path: Path) -> None:
+    module = Scaled()
+    built = lower.build(build_methods((module, (VALUES,)), "make"), parse_recipe("fp16"), tmp_path)
+    [case] = built["cases"]
+    for kind in ("outputs", "outputs_fp32", "outputs_host"):
+        [entry] = case[kind]
+        assert np.fromfile(tmp_path / entry["file"], entry["dtype"]).tolist() == [-2, 0, 1, 2]
+    assert built["methods"]["forward"]["is_stateful"]
+    assert module.scale.tolist() == [1, 1, 1, 1]
+
+
+def test_a_model_that_returns_no_tensor_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FarmError, match=r"its forward returns no tensor \(int, str\); return a tensor or a tuple"):
+        lower.build(build_methods((Function(lambda _: ("a", 3)), (ROWS,)), "make"), parse_recipe("fp16"), tmp_path)
