@@ -11,7 +11,8 @@ import typer
 
 from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption, TextOrJsonOption, WarehouseOption
 from flows.terminal import show, show_pieces
-from tasks.export.recipes import RECIPES
+from tasks.export.conversion import describe_conversion
+from tasks.export.recipes import RECIPES, recipe_name
 from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -70,7 +71,9 @@ def fetch(
 @app.command(epilog="Example: etfarm model check ./model.py:make --precision fp16 --max-portable 20")
 def check(
     model: Annotated[str, typer.Argument(help="As in a sweep file: zoo, file.py:factory, model.pte, ...")],
-    precision: Annotated[str, typer.Option(help="A recipe, such as fp16 or int8_static.")] = "fp32",
+    precision: Annotated[
+        str, typer.Option(help="A recipe: fp16, int8_static, `int4_dynamic: {group_size: 128}`, ...")
+    ] = "fp32",
     max_portable: Annotated[
         float | None, typer.Option(min=0, max=100, help="Fail above this percentage of time in portable operators.")
     ] = None,
@@ -86,6 +89,7 @@ def check(
     from flows.model_check import check_model
     from tasks.export.exported import ExportError
 
+    precision = recipe_name(precision)
     started = time.monotonic()
     problems, cases = [], []
     try:
@@ -123,6 +127,7 @@ def export(
     from tasks.export.entry import ExportRequest
     from tasks.export.export import export_cases
 
+    precision = recipe_name(precision)
     with export_status(f"{model} {precision}") as tell:
         done = export_cases(ExportRequest(model, precision, Workspace(data_dir).exports, seed), on_step=tell)[0]
     show(done.folder)
@@ -190,6 +195,8 @@ def _case_as_json(case: "CheckedCase") -> dict[str, Any]:
         ],
         "max_abs_error": _max_abs_error(case) if case.has_time else None,
         "left_out": export.left_out,
+        "converted": describe_conversion(export.layers),
+        "layers": export.layers,
         "problem": case.problem,
     }
 

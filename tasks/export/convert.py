@@ -8,12 +8,11 @@ from typing import Any
 from devices.errors import FarmError
 from tasks.export.exported import NotApplicableError
 from tasks.export.factory import Method
-from tasks.export.recipes import Int4Options, Recipe
+from tasks.export.recipes import HEAD, Int4Options, Recipe
 from tasks.export.tracing.trace import trace
 
 logger = logging.getLogger(__name__)
 _CALIBRATION_BATCHES = 8
-_HEAD = "lm_head"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +53,8 @@ def convert(method: Method, recipe: Recipe, user_recipe: Any = None) -> Converte
                 "`dynamic_shapes` and pass it to torch.export.export"
             )
         return Converted(program, program.module(), left_out)
+    if recipe.quantization:
+        _make_linear(method.module)
     if recipe.int4:
         quantize_int4(method.module, recipe.int4)
     logger.info("tracing %s", method.name)
@@ -78,6 +79,21 @@ def _make_contiguous(module: Any) -> bool:
     if is_changed:
         module.to(memory_format=torch.contiguous_format)
     return is_changed
+
+
+def _make_linear(module: Any) -> None:
+    """Replace the layers `Conv1D` of transformers (GPT-2), which no recipe converts, by equal linear ones."""
+    import torch
+
+    replaced: dict[Any, Any] = {}
+    for name, layer in list(module.named_modules(remove_duplicate=False)):
+        if name and f"{type(layer).__module__}.{type(layer).__name__}" == "transformers.pytorch_utils.Conv1D":
+            if layer not in replaced:
+                replaced[layer] = torch.nn.Linear(layer.nx, layer.nf)
+                replaced[layer].weight = torch.nn.Parameter(layer.weight.detach().t().contiguous())
+                replaced[layer].bias = layer.bias
+            parent, _, last = name.rpartition(".")
+            setattr(module.get_submodule(parent), last, replaced[layer])
 
 
 def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:
@@ -173,11 +189,9 @@ def quantize_int4(module: Any, options: Int4Options) -> None:
     size = options.group_size
     linear = {name: layer for name, layer in module.named_modules() if isinstance(layer, torch.nn.Linear)}
     suitable = {name for name, layer in linear.items() if layer.in_features % size == 0}
-    if not suitable:
-        raise NotApplicableError(f"the model has no linear layers whose inputs are a multiple of {size}")
-    heads = {name for name in linear if name.rpartition(".")[2] == _HEAD} if options.lm_head is not None else set()
+    heads = {name for name in linear if name.rpartition(".")[2] == HEAD} if options.lm_head is not None else set()
     if options.lm_head is not None and not heads:
-        raise NotApplicableError(f"the model has no layer named {_HEAD}; leave `lm_head` out of the recipe")
+        raise NotApplicableError(f"the model has no layer named {HEAD}; leave `lm_head` out of the recipe")
 
     def quantize(dtype: Any, granularity: Any, names: set[str]) -> None:
         config = Int8DynamicActivationIntxWeightConfig(weight_dtype=dtype, weight_granularity=granularity)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError, InputError
+from tasks.export.conversion import describe_conversion
 from tasks.export.outputs.sentences import fault_sentence, random_sentence
 from tasks.export.program import DataType, ProgramMethod, data_types, read_program
 from tasks.store.files import hash_file, remove_atomically
@@ -21,6 +22,9 @@ logger = logging.getLogger(__name__)
 EXPORT_VERSION = 2
 FORWARD = "forward"
 Tensors = list[dict[str, Any]]
+Layers = list[dict[str, Any]]
+"""The layers with weights of a method: {module, kind, type, weights, reason}. `type` is that of the stored weights,
+such as fp32 or int4, `weights` their number, `reason` why the recipe left them in fp32; None if it did not."""
 
 
 class ExportError(FarmError):
@@ -125,6 +129,8 @@ class Export:
     """What draws random numbers in evaluation mode; see outputs/randomness.py."""
     fault: dict[str, Any] | None = None
     """What ExecuTorch computes wrong on the exporting machine, see outputs/fault_search.py; None if nothing is."""
+    layers: Layers = field(default_factory=list)
+    """Of the case's method; empty for a prebuilt .pte file."""
     perplexity: float | None = None
     """In eager PyTorch on the entry's text; None without a text, and for recipes that change the program."""
     source_sha256: str | None = None
@@ -159,12 +165,13 @@ class Export:
 
     @property
     def notes(self) -> list[str]:
-        """One sentence for each step that this export does without, and those of `fault_notes`."""
+        """One sentence each: what the recipe converted, what is left out, and those of `fault_notes`."""
+        converted = describe_conversion(self.layers)
         left_out = [
             f"exported without {each['step']}{' in ' + each['method'] if each['method'] else ''}: {each['reason']}"
             for each in self.left_out
         ]
-        return [*left_out, *self.fault_notes]
+        return [*filter(None, [converted]), *left_out, *self.fault_notes]
 
     def executions(self, planned: int, warmup: int) -> tuple[int, int]:
         """Return the number of executions of a session and of warm-up ones among them; `steps` overrides `planned`."""

@@ -3,9 +3,12 @@
 To add one, add it here; `convert.py` changes only if it needs a new kind of quantization.
 """
 
+import contextlib
 import re
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+import yaml
 
 from devices.errors import FarmError
 from devices.suggest import did_you_mean
@@ -63,6 +66,8 @@ _USER_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _OPERATOR = re.compile(r"[a-z_][a-z0-9_]*")
 _EXCEPT = " except "
 _INT4 = "int4_dynamic"
+HEAD = "lm_head"
+"""Name of the output layer in models of transformers."""
 # Keys of int4_dynamic in a sweep file: the values, and the prefix of a value in the name of the recipe.
 _INT4_KEYS: dict[str, tuple[tuple[int | str, ...], str]] = {
     "group_size": ((32, 64, 128), "g"),
@@ -109,8 +114,12 @@ def parse_recipe(name: str) -> Recipe:
 def recipe_name(written: Any) -> str:
     """Return the recipe's name for a precision in a sweep file: a text, or a mapping as `fp16 except: [layer_norm]`.
 
-    Different spellings of one recipe have the same name. Raises FarmError, also for an unknown recipe.
+    A text may be that of a mapping. Different spellings of one recipe have the same name. Raises FarmError, also for an
+    unknown recipe.
     """
+    if isinstance(written, str) and ": " in written:
+        with contextlib.suppress(yaml.YAMLError):  # then it is an unknown recipe
+            written = yaml.safe_load(written)
     if isinstance(written, dict) and len(written) == 1:
         [(key, value)] = written.items()
         if isinstance(key, str) and key.endswith(_EXCEPT.rstrip()) and isinstance(value, list) and value:

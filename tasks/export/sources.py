@@ -256,13 +256,13 @@ def _operator_name(node: Any) -> str:
 def _stack_near(node: Any, side: str) -> list[tuple[str, str]]:
     """Return the modules around a node, else around the next with any along its first `side`: users or inputs."""
     while node is not None and node.op == "call_function":
-        if stack := _module_stack(node):
+        if stack := module_stack(node):
             return stack
         node = next(iter(getattr(node, side)), None)
     return []
 
 
-def _module_stack(node: Any) -> list[tuple[str, str]]:
+def module_stack(node: Any) -> list[tuple[str, str]]:
     """Return (path, class) of the modules around a node, outermost first; empty for what an export added."""
     entries = (node.meta.get("nn_module_stack") or {}).values()
     stack = [

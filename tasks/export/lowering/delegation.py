@@ -24,14 +24,14 @@ def count_operators(graph_module: Any, delegated: "Counter[str]", portable_nodes
             part = getattr(graph_module, node.target)
             if isinstance(part, LoweredBackendModule):
                 delegated.update(
-                    _operator_name(inner.target)
+                    operator_name(inner.target)
                     for inner in part.original_module.graph.nodes
                     if inner.op == "call_function" and inner.target is not operator.getitem
                 )
             elif isinstance(part, torch.fx.GraphModule):
                 count_operators(part, delegated, portable_nodes)
         elif node.op == "call_function" and node.target is not operator.getitem:
-            name = _operator_name(node.target)
+            name = operator_name(node.target)
             if name != "executorch_call_delegate":
                 portable_nodes.append((node.name, name))
 
@@ -75,7 +75,7 @@ def list_operators(
     }
 
 
-def _operator_name(target: Any) -> str:
+def operator_name(target: Any) -> str:
     """Return `aten.add.Tensor` both for a torch operator and for its wrapper in the edge dialect."""
     import torch
 
@@ -91,7 +91,7 @@ def partitioner_reasons() -> Iterator[dict[str, list[str]]]:
         def emit(self, record: logging.LogRecord) -> None:
             node, reason = getattr(record.msg, "node", None), getattr(record.msg, "reason", None)
             if node is not None and reason:
-                for name in (node.name, _operator_name(node.target)):
+                for name in (node.name, operator_name(node.target)):
                     if reason not in reasons.setdefault(name, []):
                         reasons[name].append(reason)
 
@@ -127,7 +127,7 @@ def _macs(node: Any) -> int | None:
 
     0 for operators that are not products or convolutions; None for dynamic sizes.
     """
-    match _operator_name(node.target):
+    match operator_name(node.target):
         case "aten.linear.default" | "aten.mm.default" | "aten.bmm.default":
             sizes = (*_shape(node), *_shape(node.args[0])[-1:])
         case "aten.addmm.default" | "aten.baddbmm.default":

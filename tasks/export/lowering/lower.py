@@ -25,6 +25,7 @@ from tasks.export.lowering.delegation import (
     list_operators,
     partitioner_reasons,
 )
+from tasks.export.lowering.layers import check_converted, list_layers
 from tasks.export.lowering.passes import LeftOut, Passes, distance_in_tolerances
 from tasks.export.lowering.rewrites import attention_as_products, parts_as_slices
 from tasks.export.lowering.trial import Trial, execute_on_host
@@ -70,6 +71,7 @@ def build(
     with torch.no_grad():  # with gradients, writing a buffer in place cannot be exported
         model = _convert_methods(methods, recipe, user_recipe, taps=taps)
     program = _choose_program(model, folder, log)
+    check_converted(recipe, [layer for method in program.operators.values() for layer in method["layers"]])
     hosts = {} if taps else program.trial.outputs
     for name, operators in program.operators.items():
         operators["random"] = [draw for draw in model.random if draw.pop("method", name) == name]
@@ -103,7 +105,7 @@ class _Model:
     """What draws random numbers in evaluation mode; see `find_random`."""
     perplexity: float | None
     is_tapped: bool
-    float_type: str
+    recipe: Recipe
 
     @property
     def left_out(self) -> list[LeftOut]:
@@ -135,7 +137,7 @@ def _convert_methods(methods: list[Method], recipe: Recipe, user_recipe: Any, *,
     if taps:
         converted = {name: add_taps(each) for name, each in converted.items()}
     eager = compute_references({name: each.reference for name, each in converted.items()}, cases, recipe.float_type)
-    return _Model(cases, converted, eager, fp32, layers_fp32, random, perplexity, taps, recipe.float_type)
+    return _Model(cases, converted, eager, fp32, layers_fp32, random, perplexity, taps, recipe)
 
 
 def _write_case(model: _Model, case: CaseInputs, host: Outputs, folder: Path) -> Case:
@@ -152,7 +154,7 @@ def _write_case(model: _Model, case: CaseInputs, host: Outputs, folder: Path) ->
     for number, (layer, value, key) in enumerate(zip(layers, values, layer_keys(layers), strict=True)):
         exact = {"fp32": write(f"tap-fp32-{number}", [layers_fp32[key]])[0]} if key in layers_fp32 else {}
         taps.append(layer | value | exact)
-    choices = list_choices({"eager": outputs, "host": host}, model.modules, case, model.float_type)
+    choices = list_choices({"eager": outputs, "host": host}, model.modules, case, model.recipe.float_type)
     return Case(
         name=case.name,
         method=method.program_method,
@@ -290,6 +292,7 @@ def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operato
             "is_stateful": bool(program.graph_signature.buffers_to_mutate),
             "macs": count_macs(program),
             "read_bytes": count_read_bytes(program),
+            "layers": list_layers(program, model.recipe),
         }
     keep_initial_values([edge.exported_program(name) for name in programs])
     planning = MemoryPlanningPass(share_mutable_buffers=len(programs) > 1)  # buffers with the same name are one

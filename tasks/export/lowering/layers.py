@@ -1,0 +1,148 @@
+"""The layers of a program: which weights it computes with, in which type, and why the recipe did not convert some.
+
+Read from the lowered graph itself: a layer is a stored tensor of two dimensions or more that a product, a convolution
+or a look-up takes as its weights.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tasks.export.conversion import converted_share, describe_conversion, is_converted
+from tasks.export.exported import Layers, NotApplicableError
+from tasks.export.lowering.delegation import operator_name
+from tasks.export.recipes import HEAD, Recipe
+from tasks.export.sources import module_stack
+
+_KINDS = {
+    **dict.fromkeys(("linear", "addmm", "mm", "bmm", "baddbmm", "matmul"), "linear layer"),
+    **dict.fromkeys(("convolution", "conv1d", "conv2d", "conv3d"), "convolution"),
+    **dict.fromkeys(("embedding", "embedding_byte", "embedding_4bit", "_embedding_bag"), "embedding"),
+}
+_MOVES = (
+    "alias", "clone", "contiguous", "detach", "expand", "permute", "reshape", "select", "slice", "squeeze", "t", "to",
+    "transpose", "unsqueeze", "view", "_to", "_to_dim_order", "_unsafe_view",
+)  # fmt: skip
+"""Operators between a stored tensor and its layer that only move or convert values; `_copy` may follow each name."""
+_TYPES = {"float16": "fp16", "float32": "fp32", "float64": "fp64", "bfloat16": "bf16"}
+_COPIED = re.compile(r"_copy_\d+$")  # executorch copies a tensor that several delegates read
+MIN_CONVERTED_SHARE = 0.001
+"""Share of the weights below which a recipe has converted nearly nothing."""
+_Stored = tuple[str, Any, str]
+"""(name, value, type) of a tensor in the program."""
+
+
+def list_layers(program: Any, recipe: Recipe) -> Layers:
+    """Return the layers of a lowered program, each stored tensor once, in their order."""
+    layers: dict[str, dict[str, Any]] = {}
+    for node, (name, value, type_name) in _layer_nodes(program.graph_module, _stored_tensors(program)):
+        operator, stack = _base_name(node), module_stack(node)
+        is_packed = operator == "embedding_4bit"  # two values in a byte
+        layer = {
+            "module": stack[-1][0] if stack else name.rpartition(".")[0],
+            "kind": _KINDS[operator],
+            "type": "int4" if is_packed else type_name,
+            "weights": value.numel() * (2 if is_packed else 1),
+        }
+        reason = None if is_converted(layer) else _reason(recipe, layer, operator, value.shape[-1])
+        layers.setdefault(name, layer | {"reason": reason})
+    return list(layers.values())
+
+
+def check_converted(recipe: Recipe, layers: Layers) -> None:
+    """Raise NotApplicableError if a recipe that converts weights converted nearly none of `layers`."""
+    if recipe.quantization in ("int8_dynamic", "int4_dynamic") and converted_share(layers) < MIN_CONVERTED_SHARE:
+        raise NotApplicableError(f"nothing to convert: {describe_conversion(layers) or 'the model has no layers'}")
+
+
+def _stored_tensors(program: Any) -> dict[str, _Stored]:
+    """Return the parameters, buffers and constants of a program, by the name of their placeholder."""
+    signature, stored = program.graph_signature, {}
+    names = {
+        **signature.inputs_to_parameters,
+        **signature.inputs_to_buffers,
+        **signature.inputs_to_lifted_tensor_constants,
+    }
+    for node in program.graph.find_nodes(op="placeholder"):
+        if node.name in names:
+            text = str(node.meta["val"].dtype).removeprefix("torch.")
+            stored[node.name] = _COPIED.sub("", names[node.name]), node.meta["val"], _TYPES.get(text, text)
+    return stored
+
+
+def _layer_nodes(graph_module: Any, stored: dict[str, _Stored]) -> Iterator[tuple[Any, _Stored]]:
+    """Yield (node, its weights) of each layer, also inside delegates and branches; `stored` is by placeholder."""
+    for node in (each for each in graph_module.graph.nodes if each.op == "call_function"):
+        for part in (each for each in node.all_input_nodes if each.op == "get_attr"):
+            inner = getattr(graph_module, part.target)
+            operands = [_find_stored(each, stored) for each in _operands(node)]
+            if hasattr(inner, "original_module"):  # a delegate
+                program = inner.original_module
+                passed = zip(program.graph_signature.user_inputs, operands, strict=False)
+                inside = {name: each for name, each in passed if each} | _stored_tensors(program)
+                yield from _layer_nodes(program.graph_module, inside)
+            elif hasattr(inner, "graph"):  # a branch
+                inputs = [each.name for each in inner.graph.find_nodes(op="placeholder")]
+                passed = zip(inputs, operands, strict=False)
+                yield from _layer_nodes(inner, {name: each for name, each in passed if each})
+        if _base_name(node) in _KINDS:
+            tensors = [_find_stored(each, stored) for each in node.all_input_nodes]
+            weights = [each for each in tensors if each and each[1].dim() > 1 and each[2] not in ("int64", "int32")]
+            if weights:
+                yield node, weights[-1]  # the input comes before
+
+
+def _operands(node: Any) -> list[Any]:
+    """Return the nodes that a call passes to its delegate or branches."""
+    import torch
+    from torch.utils import _pytree
+
+    leaves = _pytree.tree_leaves(node.args)
+    nodes = [each for each in leaves if isinstance(each, torch.fx.Node) and each.op != "get_attr"]
+    return nodes[1:] if _base_name(node) == "cond" else nodes  # the first chooses the branch
+
+
+def _find_stored(node: Any, stored: dict[str, _Stored]) -> _Stored | None:
+    """Return the stored tensor whose moved or dequantized values a node has; None if it has others."""
+    bits = None
+    while node.op == "call_function":
+        name = _base_name(node)
+        if name.startswith("dequantize"):
+            bits = bits or (_argument(node, "quant_max") - _argument(node, "quant_min")).bit_length()
+        elif name.removesuffix("_copy") not in _MOVES:
+            return None
+        node = node.all_input_nodes[0]
+    tensor = stored.get(node.name) if node.op == "placeholder" else None
+    return (*tensor[:2], f"int{bits}") if tensor and bits else tensor
+
+
+def _argument(node: Any, name: str) -> Any:
+    """Return an argument of a call by its name in the operator's schema."""
+    index = [each.name for each in node.target._schema.arguments].index(name)
+    return node.args[index] if index < len(node.args) else node.kwargs[name]
+
+
+def _base_name(node: Any) -> str:
+    """Return a node's operator without namespace and overload: `linear` of `aten.linear.default`."""
+    parts = operator_name(node.target).split(".")
+    return parts[1] if len(parts) > 1 else parts[0]
+
+
+def _reason(recipe: Recipe, layer: dict[str, Any], operator: str, width: int) -> str | None:
+    """Return why a recipe did not convert a layer of `width` inputs; None for a recipe that converts no weights."""
+    if recipe.name == "fp32":
+        return None
+    if recipe.except_operators:
+        return "excepted by the recipe"
+    has_embedding = recipe.int4 is not None and recipe.int4.embedding and layer["kind"] == "embedding"
+    if (
+        recipe.quantization in ("int8_dynamic", "int4_dynamic")
+        and layer["kind"] != "linear layer"
+        and not has_embedding
+    ):
+        return f"{recipe.quantization} converts linear layers"
+    if recipe.int4 and recipe.int4.lm_head == "fp32" and layer["module"].rpartition(".")[2] == HEAD:
+        return f"{HEAD} stays in fp32 by the recipe"
+    if recipe.int4 and width % recipe.int4.group_size:
+        return f"{width} is not divisible by {recipe.int4.group_size}"
+    return f"the recipe has no rule for {operator}"
