@@ -16,7 +16,7 @@ from devices.errors import FarmError
 from tasks.export import convert, factory, from_transformers, language_methods, recipes, references, sources, zoo
 from tasks.export.entry import ExportRequest, ModelEntry
 from tasks.export.exported import EXPORT_VERSION
-from tasks.export.lowering import buffers, delegation, layers, lower, passes, rewrites, trial
+from tasks.export.lowering import buffers, delegation, layers, lower, passes, rewrites, trial, write
 from tasks.export.outputs import fault_search, randomness
 from tasks.export.recipes import parse_recipe
 from tasks.export.tracing import inputs, trace
@@ -24,7 +24,7 @@ from tasks.export.user_code import check_function, find_source
 from tasks.store.files import hash_file, write_complete
 
 # The modules whose text decides the bytes of an export.
-_LOWERING = (buffers, delegation, layers, lower, passes, rewrites, trial)
+_LOWERING = (buffers, delegation, layers, lower, passes, rewrites, trial, write)
 _OUTPUTS, _TRACING = (fault_search, randomness), (inputs, trace)
 _CODE = (
     *(convert, factory, from_transformers, language_methods, recipes, references, sources),

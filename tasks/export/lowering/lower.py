@@ -29,6 +29,7 @@ from tasks.export.lowering.layers import check_converted, list_layers
 from tasks.export.lowering.passes import LeftOut, Passes, distance_in_tolerances
 from tasks.export.lowering.rewrites import attention_as_products, parts_as_slices
 from tasks.export.lowering.trial import Trial, execute_on_host
+from tasks.export.lowering.write import write_program
 from tasks.export.outputs.fault_search import RUNTIME_TOLERANCE, find_fault
 from tasks.export.outputs.randomness import find_random
 from tasks.export.process.sandbox import is_failed_allocation
@@ -43,7 +44,6 @@ from tasks.export.references import (
     to_stored_types,
     write_tensors,
 )
-from tasks.export.sources import write_sources
 from tasks.store.files import hash_file
 
 logger = logging.getLogger(__name__)
@@ -227,7 +227,10 @@ def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path |
             logger.info("lowering")
             lowered, operators = _lower(model, passes)
         logger.info("writing")
-        left_out = [*(passes.left_out if passes else ()), *_write_program(lowered, folder, model)]
+        left_out = [
+            *(passes.left_out if passes else ()),
+            *write_program(lowered, folder, with_sources=not model.is_tapped),
+        ]
         trial = execute_on_host(folder / "model.pte", model.cases, log)
     except Exception as error:
         if is_failed_allocation(error):
@@ -241,25 +244,6 @@ def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path |
         eager = model.eager[case.name] if outputs and not model.random else ()
         distances[case.name] = distance_in_tolerances(outputs, eager, program) if eager else 0.0
     return _Program(folder, operators, trial, distances, left_out)
-
-
-def _write_program(lowered: Any, folder: Path, model: _Model) -> list[LeftOut]:
-    """Write the program and, unless it has taps, its sources and ETRecord; return the latter if it is left out."""
-    with (folder / "model.pte").open("wb") as stream:
-        lowered.write_to_file(stream)
-    if model.is_tapped:
-        return []
-    write_sources(lowered, folder)
-    try:
-        lowered.get_etrecord().save(folder / "model.etrecord")
-    except Exception as error:
-        if isinstance(error, OSError) or is_failed_allocation(error):
-            raise
-        logger.warning("the ETRecord cannot be written", exc_info=True)
-        (folder / "model.etrecord").unlink(missing_ok=True)
-        cause = f"executorch cannot write it ({type(error).__name__}); the log has the cause"
-        return [LeftOut("ETRecord", None, cause)]
-    return []
 
 
 def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operators]]:
