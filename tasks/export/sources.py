@@ -80,10 +80,11 @@ def describe_sources(program: Any, etrecord: Any) -> dict[str, Any]:
     """Return the content of sources.json for a program (executorch's `Program`) and its ETRecord.
 
     `modules` are [path, class], `sources` [index of the module or null, operator, file line or null]. `methods` has the
-    instructions of each method: {chain, instruction, sources}, for a delegate {chain, instruction, backend, sources,
-    nodes}. `nodes` are {kind, sources, fused, clamp}; null for other backends than XNNPACK. All sources of instructions
-    and nodes are indexes into `sources`; a node without any was inserted by the lowering. `clamp` are activations that
-    became limits of the node's output: XNNPACK runs them separately where an operator has no limits.
+    instructions of each method: {chain, instruction, sources, graph_nodes}, for a delegate {chain, instruction,
+    backend, sources, nodes}. `nodes` are {kind, sources, graph_nodes, fused, clamp}; null for other backends than
+    XNNPACK. `graph_nodes` are names of the ETRecord. All sources of instructions and nodes are indexes into `sources`;
+    a node without any was inserted by the lowering. `clamp` are activations that became limits of the node's output:
+    XNNPACK runs them separately where an operator has no limits.
     """
     import operator
 
@@ -156,7 +157,7 @@ def _describe_calls(
                     called = plan.operators[instruction.instr_args.op_index].name.replace("::", ".")
                     named = [node for node in nodes if _operator_name(node).startswith(f"{called}.")]
                     sources = entries.enter_all(named) if named else [entries.enter(node, called) for node in nodes[:1]]
-                    yield {**position, "sources": sources}
+                    yield {**position, "sources": sources, "graph_nodes": [node.name for node in named or nodes[:1]]}
                 case "DelegateCall":
                     delegate = plan.delegates[instruction.instr_args.delegate_index]
                     inside = {each: nodes_by_handle[each] for each in instruction_handles if each in nodes_by_handle}
@@ -187,8 +188,9 @@ def _describe_delegate(program: Any, delegate: Any, inside: dict[int, list[Any]]
         # Of the nodes with its debug handle, those of its operators; if none matches, all that compute.
         nodes = inside.get(handle, [])
         computes = [each for each in nodes if not _has_operator(_QUANTIZES, each)] or nodes
-        sources = entries.enter_all([each for each in nodes if _has_operator(operators, each)] or computes)
-        node: dict[str, Any] = {"kind": kind, "sources": sources}
+        computed = [each for each in nodes if _has_operator(operators, each)] or computes
+        node: dict[str, Any] = {"kind": kind, "sources": entries.enter_all(computed)}
+        node["graph_nodes"] = [each.name for each in computed]
         if handle in fused and kind != "XNNConvert":  # fused operators are listed once
             with_node = fused.pop(handle)
             limits = [each for each in with_node if xnn_node.get("output_min_max") and _has_operator(_LIMITS, each)]

@@ -178,7 +178,7 @@ class Loader:
         if is_new:
             key = {"source_map_id": source_map_id}
             for source in node_sources(rows.sources, rows.runs.tree):
-                node = source.pop("node")
+                node, _ = source.pop("node"), source.pop("graph_nodes", None)
                 node_id = None if node is None else int(node_ids[node])
                 self._rows["node_source"].append({**key, "node_id": node_id, **source})
             self._rows["module_class"] += [

@@ -33,6 +33,7 @@ _EVENT_COLUMNS = ("module_path", "file_line", "source_operator", "fused_with", "
 class _Node(BaseModel, extra="forbid", frozen=True):
     kind: str
     sources: list[SmallCount]
+    graph_nodes: list[str] = []
     fused: list[SmallCount] = []
     clamp: list[SmallCount] = []
     """Activations that limit its output or run after it."""
@@ -42,6 +43,7 @@ class _Instruction(BaseModel, extra="forbid", frozen=True):
     chain: SmallCount
     instruction: SmallCount
     sources: list[SmallCount]
+    graph_nodes: list[str] = []
     backend: str | None = None
     nodes: list[_Node] | None = None
 
@@ -113,8 +115,9 @@ def _parse(content: bytes, sha256: str, method: str) -> Sources | None:
 def node_sources(sources: Sources, tree: Sequence[TreeNode]) -> Iterator[dict[str, Any]]:
     """Yield the rows of `node_source` for a tree, without keys: `node` is an index into the tree.
 
-    Each portable and delegated operator has a row, and so has each node of XNNPACK's graph that did not run (`node` is
-    None). The order of a delegate's operators in the tree is the order in which they ran.
+    `graph_nodes` are names of nodes in the exported graph, where it is certain which ones they are. Each portable and
+    delegated operator has a row, and so has each node of XNNPACK's graph that did not run (`node` is None). The order
+    of a delegate's operators in the tree is the order in which they ran.
     """
     inside: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     for index, node in enumerate(tree):
@@ -123,7 +126,8 @@ def node_sources(sources: Sources, tree: Sequence[TreeNode]) -> Iterator[dict[st
         elif node.kind == "portable":
             listed = sources.instructions.get((node.chain_index, node.instruction_id))
             chosen = [sources.sources[i] for i in listed.sources] if listed else []
-            yield {**_instruction_key(node), "node": index, **_describe(chosen, _NOT_LISTED)}
+            names = {"graph_nodes": listed.graph_nodes if listed else []}
+            yield {**_instruction_key(node), "node": index, **names, **_describe(chosen, _NOT_LISTED)}
     for operators in inside.values():
         yield from _delegate_rows(sources, tree, operators)
 
@@ -166,11 +170,12 @@ def _delegate_rows(sources: Sources, tree: Sequence[TreeNode], operators: list[i
         return None if number + 1 in ran else "possibly " if number + 1 in may_have_run else ""
 
     for index, candidates in zip(operators, aligned, strict=True):
-        row = {**instruction, "node": index}
+        row: dict[str, Any] = {**instruction, "node": index}
         possible_nodes = [nodes[candidate] for candidate in candidates]
         if not candidates:
             yield {**row, **_unknown(all_sources, cause)}
         elif len(candidates) == 1:
+            row["graph_nodes"] = possible_nodes[0].graph_nodes
             yield {**row, **_describe_node(sources, possible_nodes[0], clamp_prefix(candidates[0]))}
         else:
             possible_sources = [sources.sources[i] for node in possible_nodes for i in node.sources]

@@ -19,14 +19,15 @@ def trace(etfarm: Etfarm, tmp_path: Path) -> Etfarm:
     return lambda *words: etfarm("trace", *words, "-o", tmp_path / "t.json")
 
 
-NODES = [{"kind": "XNNStaticTranspose", "sources": []}, {"kind": "XNNConv2d", "sources": [0], "clamp": [2]}]
+CONV_NODE = {"kind": "XNNConv2d", "sources": [0], "graph_nodes": ["aten_conv", "aten_pad"], "clamp": [2]}
+NODES = [{"kind": "XNNStaticTranspose", "sources": []}, CONV_NODE]
 DELEGATED = {"chain": 0, "instruction": 0, "backend": "XnnpackBackend", "sources": [0, 2], "nodes": NODES}
 WHERE = [[1, "aten.convolution.default", "net.py:5"], [2, "aten.mean.dim", None], [1, "aten.relu.default", "net.py:6"]]
 SOURCES = {
     "version": 1,
     "modules": [["", "net.Net"], ["blocks.2.conv1", "torch.nn.Conv2d"], ["head", None]],
     "sources": WHERE,
-    "methods": {"forward": [DELEGATED, {"chain": 0, "instruction": 3, "sources": [1]}]},
+    "methods": {"forward": [DELEGATED, {"chain": 0, "instruction": 3, "sources": [1], "graph_nodes": ["aten_mean"]}]},
 }
 SOURCES_FILE = {"sources.json": json.dumps(SOURCES).encode()}
 STATED = ("module_path", "file_line", "source_operator", "fused_with", "certainty")
@@ -113,6 +114,28 @@ def test_each_operator_states_what_operator_source_states(trace: Etfarm, data: D
     rows = data.ask(f"SELECT operator, {', '.join(STATED)} FROM operator_source WHERE operator IS NOT NULL")
     answers = {operator: dict(zip(STATED, values, strict=True)) for operator, *values in rows}
     assert answers == {name: dict.fromkeys(STATED) | source for name, source in sources.items()}
+
+
+def test_model_explorer_gets_the_median_of_each_node_of_the_graph_and_its_change(
+    etfarm: Etfarm, data: DataFolder, tmp_path: Path
+) -> None:
+    # Given a warm-up run and three measured ones in ns, and an operator that two nodes share
+    operators = [OPERATORS | {CONVOLUTION: ns} for ns in (300, 300, 500)]
+    now = data.session([(900, each) for each in operators], files=SOURCES_FILE).name
+    before = data.session([(900, OPERATORS | {MEAN: 80})] * 3, files=SOURCES_FILE).name
+
+    def node_data(*words: str) -> dict[str, float]:
+        code, printed = etfarm("trace", now, "--model-explorer", *words, "-o", tmp_path / "nodes.json")
+        assert (code, "3 nodes with 77.8 % of the time" in printed) == (0, True), printed
+        results = json.loads((tmp_path / "nodes.json").read_text())["forward"]["results"]
+        return {name: round(result["value"] * 1e6) for name, result in results.items()}
+
+    assert node_data() == {"aten_conv": 150, "aten_pad": 150, "aten_mean": 50}
+    assert node_data("--before", before) == {"aten_conv": 0, "aten_pad": 0, "aten_mean": -30}
+    # and a session without the names of nodes is refused
+    without = data.session([(900, OPERATORS)] * 2).name
+    code, printed = etfarm("trace", without, "--model-explorer", "-o", tmp_path / "nodes.json")
+    assert (code, printed.startswith(f"etfarm: {without}: it has no sources.json")) == (2, True), printed
 
 
 @pytest.mark.parametrize(
