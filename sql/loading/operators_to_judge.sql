@@ -16,7 +16,7 @@ usable AS (
         comparison,
         ratio IS NOT NULL
         AND (
-            verdict IN ('regression', 'suspected', 'improvement')
+            verdict IN ('regression', 'suspected', 'improvement', 'suspected improvement')
             OR night = max(night) OVER (PARTITION BY series_id, device)
         ) AS is_judged
     FROM series_verdict

@@ -816,7 +816,7 @@ CREATE TABLE series_verdict (
     value DOUBLE,
     -- Median of the baseline nights, in the same unit.
     baseline_value DOUBLE,
-    -- regression, suspected, improvement, no change, inaccurate (its outputs are beyond the limit of the recipe, see
+    -- regression, suspected, improvement, suspected improvement, no change, inaccurate (its outputs are beyond the limit of the recipe, see
     -- cell_accuracy), failed (no session has a result, see failed_session), unclear, new, insufficient data or invalid
     -- environment.
     verdict VARCHAR NOT NULL,

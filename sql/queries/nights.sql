@@ -9,6 +9,7 @@ SELECT
     count(*) FILTER (verdict = 'suspected') AS suspected,
     count(*) FILTER (verdict = 'device slower') AS device_slower,
     count(*) FILTER (verdict IN ('improvement', 'device faster')) AS faster,
+    count(*) FILTER (verdict = 'suspected improvement') AS maybe_faster,
     count(*) FILTER (verdict = 'no change') AS same,
     count(*) FILTER (verdict IN ('unclear', 'new', 'insufficient data', 'invalid environment')) AS not_judged
 FROM (

@@ -21,7 +21,7 @@ JOIN cell AS now ON now.cell = verdict.cell
 JOIN cell AS before ON before.cell = verdict.baseline_cell
 LEFT JOIN _cell_export ON _cell_export.cell = verdict.baseline_cell
 WHERE verdict.sweep_id = $sweep_id
-    AND verdict = 'suspected'
+    AND verdict IN ('suspected', 'suspected improvement')
     AND (before.pte_sha256, before.inputs_sha256, before.runner_sha256)
     IS DISTINCT FROM (now.pte_sha256, now.inputs_sha256, now.runner_sha256)
 ORDER BY

@@ -10,7 +10,7 @@ from tasks.bundle.model_names import limit_series, unknown_series
 from tasks.bundle.variant_word import variant_word
 from tasks.judge.verdicts.night import Verdict
 
-_STEP_VERDICTS = {"regression", "suspected", "improvement"}
+_STEP_VERDICTS = {"regression", "suspected", "improvement", "suspected improvement"}
 
 
 @dataclass(frozen=True)

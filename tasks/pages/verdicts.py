@@ -26,8 +26,9 @@ _HEADING = "Did it get slower?"
 _MAX_NAMED = 3
 _TITLES = {
     "regression": "Slower",
-    "suspected": "Suspected change",
+    "suspected": "Suspected slower",
     "improvement": "Faster",
+    "suspected improvement": "Suspected improvement",
     "device slower": "Device slower, model and runner unchanged",
     "device faster": "Device faster, model and runner unchanged",
 }

@@ -12,11 +12,12 @@ from tasks.judge.figures import METRICS
 from tasks.results.text import Fact, series_title
 
 SLOWER, INACCURATE, FAILED = "slower", "inaccurate", "failed"
-CHANGED = (SLOWER, INACCURATE, FAILED, "suspected", "device slower", "faster", "device faster")
+CHANGED = (SLOWER, INACCURATE, FAILED, "suspected", "device slower", "faster", "suspected improvement", "device faster")
 """Words of the changes that lists begin with, the worst first."""
 _COUNTED = {
     "faster": "faster",
-    "suspected": "suspected",
+    "suspected": "suspected slower",
+    "suspected improvement": "suspected improvement",
     "device slower": "device slower",
     "device faster": "device faster",
     "same": "not slower",
@@ -60,7 +61,7 @@ class SeriesChange:
     threads: int | str | None
     word: str
     """slower, faster, device slower, device faster, same, unknown, inaccurate, emulated or simulated; of a night also
-    suspected or failed; of a cell that was not compared, `only in A`, `older cell of B`, ..."""
+    suspected, suspected improvement or failed; of a cell that was not compared, `only in A`, `older cell of B`, ..."""
     a: SideFacts = SideFacts()
     b: SideFacts = SideFacts()
     emulated: bool = False

@@ -54,7 +54,7 @@ _NEXT_STEPS = {
     "no change": "Nothing, as far as the time is concerned.",
 }
 """Next step after a verdict; after any other, a command compares the night with the last good one."""
-_WITH_CAUSE = ("regression", "suspected", "improvement")
+_WITH_CAUSE = ("regression", "suspected", "improvement", "suspected improvement")
 _NAMES = ("model", "device", "precision", "variant", "threads", "series_id")
 _FIGURES = (
     "verdict", "ratio", "low", "high", "sessions", "noise_floor", "since", "changed", "cause", "reason", "incident_id",

@@ -120,9 +120,10 @@ class NightRow(Row):
     slower: Annotated[int, Number("Slower", tone=lambda count: "bad" if count else "quiet")]
     inaccurate: Annotated[int, Number("Inaccurate", tone=lambda count: "bad" if count else "quiet")]
     failed: Annotated[int, Number("Failed", tone=lambda count: "bad" if count else "quiet")]
-    suspected: Annotated[int, Number("Suspected", tone=lambda count: "flag" if count else "quiet")]
+    suspected: Annotated[int, Number("Suspected slower", tone=lambda count: "flag" if count else "quiet")]
     device_slower: Annotated[int, Number("Device slower", tone=lambda count: "flag" if count else "quiet")]
     faster: Annotated[int, Number("Faster", tone=lambda count: "good" if count else "quiet")]
+    maybe_faster: Annotated[int, Number("Suspected improvement", tone=lambda _count: "quiet")]
     same: Annotated[int, Number("No change")]
     not_judged: Annotated[int, Number("Not judged", "", "too little data, or conditions that were not met")]
 

@@ -21,6 +21,7 @@ TONES: dict[str, Tone] = {
     "inaccurate": "bad",
     "failed": "bad",
     "suspected": "flag",
+    "suspected improvement": "quiet",
     "device slower": "flag",
     "device worse": "flag",
     "unclear": "quiet",

@@ -136,7 +136,7 @@ def open_cases(
     """Yield each suspected night of fewer sessions that was not compared the same night, and its last good night."""
     for index, (night, found) in enumerate(zip(nights, verdicts, strict=True)):
         is_open = night.same_night is None and len(night.figures) < below
-        if found.verdict == "suspected" and is_open and found.baseline_to is not None:
+        if found.verdict.startswith("suspected") and is_open and found.baseline_to is not None:
             good = int(found.baseline_to)
             if nights[good].content != night.content:
                 yield index, good

@@ -24,12 +24,8 @@ judged AS (
     LEFT JOIN (SELECT comparison, time_b FROM comparison_result) USING (comparison)
     LEFT JOIN (SELECT cell, sweep_id FROM cell) AS now ON now.cell = series_verdict.cell
     WHERE metric = 'latency'
-        OR verdict IN ('regression', 'improvement')
+        OR verdict IN ('regression', 'improvement', 'suspected')
         OR starts_with(verdict, 'device')
-        OR (
-            verdict = 'suspected'
-            AND (series_verdict.value > series_verdict.baseline_value) = (metric != 'SME coverage')
-        )
     QUALIFY metric != '.pte size'
         OR row_number() OVER (
             PARTITION BY now.sweep_id, night, metric, model, precision, series_verdict.baseline_value, value

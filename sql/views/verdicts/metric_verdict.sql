@@ -12,7 +12,7 @@ SELECT
     -- latency, load time, first execution, peak memory, .pte size, portable share, SME coverage or output error (the
     -- largest absolute one against eager PyTorch).
     metric,
-    -- regression, suspected, improvement, device slower, device faster, device worse or device better (neither model
+    -- regression, suspected, improvement, suspected improvement, device slower, device faster, device worse or device better (neither model
     -- nor runner changed), no change, inaccurate (its outputs are beyond the limit of the recipe, see cell_accuracy),
     -- failed (no session has a result, see failed_session), unclear (one night of the device, or a comparison of the
     -- night that refuted the change), new (its first night), insufficient data or invalid environment. Less SME

@@ -9,8 +9,8 @@ SELECT
     precision,
     variant,
     threads,
-    -- regression, suspected, improvement, device slower or device faster (neither model nor runner changed), no change,
-    -- inaccurate (its outputs are beyond the limit of the recipe, see cell_accuracy), failed (no session has a result,
+    -- regression, suspected, improvement, suspected improvement, device slower or device faster (neither model nor
+    -- runner changed), no change, inaccurate (its outputs are beyond the limit of the recipe, see cell_accuracy), failed (no session has a result,
     -- see failed_session), unclear (one night of the device, or a comparison of the night that refuted the change), new
     -- (its first night), insufficient data or invalid environment.
     verdict,

@@ -67,7 +67,7 @@ def _judge_series(sessions: list[_Row], operators: list[_Row], causes: list[_Row
         for each in judged.operators:
             verdict = asdict(each)
             operators.append({**key, "operator": verdict.pop("name"), **verdict})
-        if row["verdict"] in ("regression", "suspected", "improvement"):
+        if row["verdict"] in ("regression", "suspected", "improvement", "suspected improvement"):
             a, b = ([each for each in compared if (each["night"], each["arm"]) == (night, arm)] for arm in "ab")
             cause = cause_between(a, b) if a and b else _find_cause(by_night, row)
         else:

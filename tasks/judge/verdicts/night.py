@@ -13,6 +13,7 @@ Verdict = Literal[
     "regression",
     "suspected",
     "improvement",
+    "suspected improvement",
     DeviceVerdict,
     "unclear",
     "no change",

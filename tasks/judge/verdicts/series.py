@@ -170,6 +170,9 @@ class Series:
             return "no change"
         return self.metric.device_verdict(shift.distance) if is_confirmed else "unclear"
 
+    def _suspicion(self, shift: Shift) -> Verdict:
+        return "suspected" if self.metric.is_worse(shift.distance) else "suspected improvement"
+
     def _judge_in_step(
         self, current: Point, shift: Shift, confirmation: Confirmation | None, is_confirmed_alone: bool
     ) -> NightVerdict:
@@ -179,7 +182,7 @@ class Series:
         """
         since, nights = self.step.points[0].night, len(self.step.points)
         if not is_confirmed_alone and len(self.level) < self.min_level:
-            word = self._device_word(shift, is_confirmed=False) if self.step.is_of_device else "suspected"
+            word = self._device_word(shift, is_confirmed=False) if self.step.is_of_device else self._suspicion(shift)
             # What got worse with another content stays suspected until a comparison decides.
             if nights > len(self.level) and (self.step.is_of_device or not self.metric.is_worse(shift.distance)):
                 self._make_step_the_level()
@@ -192,7 +195,7 @@ class Series:
             return build_verdict(word, current, shift, since, why)
         is_certain = is_confirmed_alone or shift.excludes_none
         if not self.step.is_confirmed or not is_certain:
-            return build_verdict("suspected", current, shift, since, unconfirmed_text(current, shift))
+            return build_verdict(self._suspicion(shift), current, shift, since, unconfirmed_text(current, shift))
         verdict: Verdict = "regression" if self.metric.is_worse(shift.distance) else "improvement"
         if confirmation is None:
             why = describe_same_night(shift, None) if is_confirmed_alone else nights_text(self.step)

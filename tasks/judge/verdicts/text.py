@@ -78,7 +78,7 @@ def build_verdict(
         baseline_to=good,
         since=since,
         reason=why,
-        missing=missing_file(current, shift) if verdict == "suspected" else None,
+        missing=missing_file(current, shift) if verdict.startswith("suspected") else None,
     )
 
 

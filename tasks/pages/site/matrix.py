@@ -16,15 +16,16 @@ _MARKS = {
     "suspected": "\u25b3",
     "device slower": "\u25b4",
     "improvement": "\u25bc",
+    "suspected improvement": "\u25bd",
     "device faster": "\u25be",
     "inaccurate": "\u2260",
     "failed": "\u2715",
 }
 _MARKS_OF_NO_CHANGE = {"unclear": "~", "new": "*", "invalid environment": "!"}
 KEY = (
-    "Milliseconds of one run, and the change. \u25b2 slower, \u25b3 suspected, \u25b4 slower with its device, \u25bc "
-    "and \u25be faster, \u2260 outputs inaccurate, \u2715 failed, ! device too busy or hot, ~ unclear, * new, ? too "
-    "little data. Emulated devices have no times and are left out."
+    "Milliseconds of one run, and the change. \u25b2 slower, \u25b3 suspected slower, \u25b4 slower with its device, "
+    "\u25bc and \u25be faster, \u25bd suspected improvement, \u2260 outputs inaccurate, \u2715 failed, ! device too "
+    "busy or hot, ~ unclear, * new, ? too little data. Emulated devices have no times and are left out."
 )
 
 

@@ -47,9 +47,10 @@ _MIN_DEVICES = 3
 """With fewer, the rows of the table are as short as the line that sums them up."""
 _ELSEWHERE = "the pages of models and devices list all series"
 _WORSE = ("regression", "inaccurate", "suspected")
+_BETTER = ("improvement", "suspected improvement")
 _SECTIONS = {
     "failed": ("failed",),
-    "improvement": ("faster", "devices"),
+    **dict.fromkeys(_BETTER, ("faster", "devices")),
     "device slower": ("devices",),
     **dict.fromkeys(_WORSE, ("changed",)),
 }
@@ -141,7 +142,7 @@ def _sweep_blocks(reader: Reader, night: date) -> Iterator[Block]:
 def _changes(reader: Reader, rows: Sequence[VerdictRow], night: date) -> Iterator[Section]:
     """Yield what failed, what got worse (the largest change first), what got faster, and other figures that changed."""
     latency = sorted(latency_verdicts(rows), key=lambda row: -abs(row.impact_ms))
-    worse, faster = ([row for row in latency if row.verdict in kinds] for kinds in (_WORSE, ("improvement",)))
+    worse, faster = ([row for row in latency if row.verdict in kinds] for kinds in (_WORSE, _BETTER))
     failed, others = failed_series(rows), other_verdicts(rows)
     if failed:
         points = [joined(names, ": ", with_code(f"{reason.rstrip('.')}.")) for names, reason in failed[:_MAX_CHANGES]]

@@ -7,7 +7,7 @@ from tests.tasks.pages.rows import verdict
 
 EVERY = (
     "no change", "invalid environment", "insufficient data", "unclear", "new", "device faster", "improvement",
-    "device slower", "suspected", "inaccurate", "failed", "regression",
+    "suspected improvement", "device slower", "suspected", "inaccurate", "failed", "regression",
 )  # fmt: skip
 
 
