@@ -3,7 +3,13 @@ CREATE OR REPLACE MACRO _verdict_place(verdict) AS
     list_position(
         [
             'regression', 'inaccurate', 'failed', 'suspected', 'device slower', 'device worse', 'unclear',
-            'invalid environment', 'improvement', 'suspected improvement', 'device faster', 'device better', 'new', 'insufficient data',
+            'invalid environment',
+            'improvement',
+            'suspected improvement',
+            'device faster',
+            'device better',
+            'new',
+            'insufficient data',
             'no change'
         ],
         verdict

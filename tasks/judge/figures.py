@@ -10,6 +10,7 @@ DeviceVerdict = Literal["device slower", "device faster", "device worse", "devic
 """Verdicts on a device: neither model nor runner changed, so the figure is not theirs."""
 _POINTS = 100  # of a share
 _MEGABYTE, _MILLISECOND = 1e6, 1e6
+_WIDE = 100.0  # percent: the width of an interval whose ends have no decimals
 
 
 @dataclass(frozen=True)
@@ -91,18 +92,19 @@ class Metric:
             return "device slower" if self.is_worse(distance) else "device faster"
         return "device worse" if self.is_worse(distance) else "device better"
 
-    def change_text(self, baseline: float, distance: float) -> str:
+    def change_text(self, baseline: float, distance: float, bounds: tuple[float, float] | None = None) -> str:
         """Return a move from the baseline as text: `peak memory 48.4 MB -> 96.8 MB (+100.0 %)`.
 
+        `bounds` are the interval of the distance; None if there is none.
         Of the latency only `+10.0 %`; of a share with points; of a figure with an offset without a percentage.
         """
         if self is LATENCY:
-            return percent_change(math.exp(distance))
+            return percent_change(math.exp(distance), *map(math.exp, bounds or ()))
         before, after = self.figure(baseline), self.figure(baseline + distance)
         text = f"{self.name} {self.text(before)} -> {self.text(after)}"
         if self.is_share:
             return f"{text} ({_POINTS * distance:+.1f} points)"
-        return text if self.offset else f"{text} ({percent_change(math.exp(distance))})"
+        return text if self.offset else f"{text} ({percent_change(math.exp(distance), *map(math.exp, bounds or ()))})"
 
     def distance_text(self, distance: float) -> str:
         """Return a distance above 0 as text: `3.0 %`, or `2.0 points` of a share."""
@@ -121,9 +123,26 @@ class Metric:
                 return f"{figure:.1e}" if figure else "0"
 
 
-def percent_change(ratio: float) -> str:
-    """Return a ratio as a change: `+3.2 %`."""
-    return f"{100 * (ratio - 1):+.1f} %"
+def signed_percent(ratio: float, low: float | None = None, high: float | None = None) -> str:
+    """Return a ratio, or an end of its interval `low` to `high`, as a change in percent: `+3.2`; `0.0` has no sign.
+
+    The width of the interval has two or three significant digits: `+142` in 120 %, `+16.1` in 9 %, `+2.31` in 0.3 %.
+    Without an interval there is one decimal, as where a change would be rounded to 0.
+    """
+    change, width = 100 * (ratio - 1), 100 * (high - low) if low is not None and high is not None else 0.0
+    digits = 1 if width <= 0 else 0 if width >= _WIDE else 1 if width >= 1 else 2
+    digits = digits or (0 if round(change) else 1)
+    return f"{change:+.{digits}f}" if round(change, digits) else "0.0"
+
+
+def percent_change(ratio: float, low: float | None = None, high: float | None = None) -> str:
+    """Return a ratio as a change, as `signed_percent`: `+3.2 %`."""
+    return f"{signed_percent(ratio, low, high)} %"
+
+
+def signed_interval(low: float, high: float) -> str:
+    """Return the interval of a ratio as changes in percent: `+16.1 to +25.4`."""
+    return f"{signed_percent(low, low, high)} to {signed_percent(high, low, high)}"
 
 
 LATENCY = Metric("latency", "ns", min_change=0.03, session_scatter=0.02, night_scatter=0.012)

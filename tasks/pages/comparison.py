@@ -22,7 +22,7 @@ from tasks.results.changes import (
     write_pair,
 )
 from tasks.results.night import night_headline
-from tasks.results.text import numbered, series_conditions, series_title, signed_percent, with_code
+from tasks.results.text import numbered, series_conditions, series_title, with_code
 from tasks.results.verdicts import VerdictRow, latency_verdicts
 
 _SERIES = ("model", "device", "precision", "variant", "threads")
@@ -157,7 +157,7 @@ def verdict_row(verdict: VerdictRow) -> dict[str, str]:
         "figure": verdict.metric,
         "before": verdict.figure(verdict.baseline_value) or "",
         "after": verdict.figure(verdict.value) or "",
-        "change": f"{signed_percent(verdict.ratio)} %" if verdict.ratio is not None else "",
+        "change": verdict.change,
         "since": str(verdict.since or ""),
         "incident": verdict.incident_id or "",
         "cause": verdict.cause or "",

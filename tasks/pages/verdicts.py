@@ -11,7 +11,7 @@ from tasks.results.cells import CellRow, device_and_conditions
 from tasks.results.night import night_headline
 from tasks.results.reader import Answers
 from tasks.results.table import build_table
-from tasks.results.text import Code, Text, counted, joined, separated, signed_percent
+from tasks.results.text import Code, Text, counted, joined, separated
 from tasks.results.verdicts import (
     ONLY_OF_LATENCY,
     ONLY_OF_OTHER_FIGURES,
@@ -87,7 +87,7 @@ def _latency_summary(rows: list[VerdictRow]) -> Iterator[Text]:
     """Yield a sentence for each kind of change of latency, one on inaccurate outputs, and one if nothing changed."""
     for verdict, title in _TITLES.items():
         changed = [row for row in rows if row.verdict == verdict]
-        named = [(*_series_name(row), f" ({signed_percent(row.ratio or 1.0)} %; {row.evidence})") for row in changed]
+        named = [(*_series_name(row), f" ({row.change}; {row.evidence})") for row in changed]
         if named:
             yield joined(f"{title}: ", separated(named, most=_MAX_NAMED), ".")
     if inaccurate := [_series_name(row) for row in rows if row.verdict == "inaccurate"]:

@@ -9,16 +9,10 @@ from typing import Annotated, Any, TypeVar
 from devices.platform import SIMULATED
 from tasks.bundle.variant_word import variant_word
 from tasks.export.recipes import RECIPES
+from tasks.judge.figures import signed_interval, signed_percent
 from tasks.results.addresses import device_page, model_page, night_page, session_page, sweep_page
 from tasks.results.table import NOTHING, Cell, Name, Number, Percent, Row, Words, grouped
-from tasks.results.text import (
-    CodeLink,
-    Link,
-    Tag,
-    numbered,
-    series_conditions,
-    signed_percent,
-)
+from tasks.results.text import CodeLink, Link, Tag, numbered, series_conditions
 
 _PRECISION_ORDER: dict[str, int] = {precision: rank for rank, precision in enumerate(RECIPES)}
 _LABELLED = ("device", "variant", "threads")
@@ -157,10 +151,12 @@ def emulated_devices(rows: Iterable[NamedRow]) -> tuple[list[str], list[str]]:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangePercent(Percent):
-    """A ratio as a change in percent, with its sign."""
+    """A ratio as a change in percent, with its sign; with as many digits as its interval, if the row has one."""
 
-    def _write(self, value: Any) -> Cell:
-        return Cell(signed_percent(value), sort=value)
+    def cell_in(self, row: Any, name: str) -> Cell:
+        ratio = getattr(row, name)
+        interval = (getattr(row, end, None) for end in ("low", "high"))
+        return NOTHING if ratio is None else Cell(signed_percent(ratio, *interval), sort=ratio)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,4 +166,4 @@ class Interval(Percent):
     def cell_in(self, row: Any, name: str) -> Cell:
         if row.low is None or row.high is None:
             return NOTHING
-        return Cell(f"{signed_percent(row.low)} to {signed_percent(row.high)}", sort=row.low)
+        return Cell(signed_interval(row.low, row.high), sort=row.low)

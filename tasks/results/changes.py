@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from tasks.judge.figures import METRICS
+from tasks.judge.figures import METRICS, percent_change
 from tasks.results.text import Fact, series_title
 
 SLOWER, INACCURATE, FAILED = "slower", "inaccurate", "failed"
@@ -203,7 +203,7 @@ def _megabytes(a: float | None, b: float | None, min_change: float) -> str:
     """Return `1.20 -> 1.40 MB (+16.7 %)`; empty if a side is unknown or the change is not over a fraction."""
     if not a or b is None or abs(b / a - 1) <= min_change:
         return ""
-    return f"{a / 1e6:.2f} -> {b / 1e6:.2f} MB ({100 * (b / a - 1):+.1f} %)"
+    return f"{a / 1e6:.2f} -> {b / 1e6:.2f} MB ({percent_change(b / a)})"
 
 
 def time_text(time_ms: float | None) -> str:

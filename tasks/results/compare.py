@@ -11,7 +11,7 @@ from devices.suggest import did_you_mean
 from tasks.bundle.model_names import find_model
 from tasks.judge import comparison, pairs
 from tasks.judge.arms import Arm, ArmName, find_arms, id_prefix, name_of_folder
-from tasks.judge.figures import MARGIN
+from tasks.judge.figures import MARGIN, percent_change, signed_percent
 from tasks.judge.operators.cause_of_sessions import cause_from_rows
 from tasks.judge.pairs import SERIES, Matched, MeasuredCell, differing, have_same_content, match_cells, nights_differ_by
 from tasks.results.addresses import cell_page, series_page
@@ -174,9 +174,12 @@ def _in_words(result: comparison.SideComparison, word: str, night_noise: float |
     """Return `slower 12.3 % (10.1 to 14.8 %)`, `not slower: at most 1.2 %` or `inconclusive: 14 more sessions ...`."""
     if word != "unknown" and result.ratio is not None and result.low is not None and result.high is not None:
         if word == "same":
-            return f"not slower: at most {_percent(max(result.high - 1, 0))}"
-        ends = sorted(abs(bound - 1) for bound in (result.low, result.high))
-        return f"{word} {_percent(abs(result.ratio - 1))} ({100 * ends[0]:.1f} to {_percent(ends[1])})"
+            return f"not slower: at most {percent_change(max(result.high, 1.0), result.low, result.high).lstrip('+')}"
+        ends = sorted((result.low, result.high), key=lambda bound: abs(bound - 1))
+        size, nearer, farther = (
+            signed_percent(each, result.low, result.high).lstrip("+-") for each in (result.ratio, *ends)
+        )
+        return f"{word} {size} % ({nearer} to {farther} %)"
     lacking = "over 1000 more sessions of each side"
     if result.ratio is None:
         lacking = "in which state the device was" if result.note else "a time of 0"

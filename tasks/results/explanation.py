@@ -9,6 +9,7 @@ from typing import Any
 from devices.errors import InputError
 from tasks.bundle.model_names import limit_series, unknown_series
 from tasks.bundle.remedy import remedy
+from tasks.judge.figures import percent_change
 from tasks.results.addresses import night_page
 from tasks.results.cells import CellRow
 from tasks.results.changes import Comparison, SeriesChange, answer_text, is_changed, worst_first
@@ -29,19 +30,7 @@ from tasks.results.provenance import CellFactsRow, describe_origin, limit_to_cel
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import SeriesRow, worst_series_first
 from tasks.results.sessions import FailureRow, failures_in_words, read_cell_sessions
-from tasks.results.text import (
-    Code,
-    Fact,
-    Link,
-    Text,
-    in_ms,
-    joined,
-    plain_text,
-    sentence,
-    series_title,
-    signed_percent,
-    with_code,
-)
+from tasks.results.text import Code, Fact, Link, Text, in_ms, joined, plain_text, sentence, series_title, with_code
 from tasks.results.verdicts import VerdictRow, latency_verdicts, other_verdicts, read_verdicts
 
 _NEXT_STEPS = {
@@ -265,7 +254,7 @@ def _verdict_text(row: SeriesRow) -> str:
     """Return a verdict with its figures: `12.3 ms, +4.2 % against its baseline: regression since 2026-11-02`."""
     if row.time_ms is None:
         return row.verdict
-    change = f", {signed_percent(row.ratio)} % against its baseline" if row.ratio is not None else ""
+    change = f", {percent_change(row.ratio, row.low, row.high)} against its baseline" if row.ratio is not None else ""
     return f"{in_ms(row.time_ms)}{change}: {row.verdict}{f' since {row.since}' if row.since else ''}"
 
 

@@ -9,7 +9,7 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean
 from tasks.judge.commits import Commit
 from tasks.judge.decisions import is_near
-from tasks.judge.figures import LATENCY, METRICS
+from tasks.judge.figures import LATENCY, METRICS, percent_change, signed_interval
 from tasks.judge.incident_parts import OPEN
 from tasks.judge.incidents import OF_COMMIT, incident_id
 from tasks.judge.verdicts.shift import BASELINE_NIGHTS
@@ -21,7 +21,7 @@ from tasks.results.reader import Reader
 from tasks.results.sentences import describe_commits, git_log
 from tasks.results.series import SeriesRow
 from tasks.results.table import Cell, Name, Number, Row, Words
-from tasks.results.text import Link, Series, Tone, listed, numbered, plain_text, signed_percent, with_code
+from tasks.results.text import Link, Series, Tone, listed, numbered, plain_text, with_code
 from tasks.results.verdicts import VerdictRow
 
 _TONES: dict[str, Tone] = {"confirmed": "bad", "suspected": "flag"}
@@ -121,11 +121,11 @@ class IncidentRow(Row):
 
     @property
     def change(self) -> str:
-        """The largest change with its interval: `+12.3 % (10.1 to 14.8)`; empty without a ratio."""
+        """The largest change with its interval: `+12.3 % (+10.1 to +14.8)`; empty without a ratio."""
         if self.ratio is None:
             return ""
-        interval = f" ({signed_percent(self.low)} to {signed_percent(self.high)})" if self.low and self.high else ""
-        return f"{signed_percent(self.ratio)} %{interval}"
+        interval = f" ({signed_interval(self.low, self.high)})" if self.low and self.high else ""
+        return f"{percent_change(self.ratio, self.low, self.high)}{interval}"
 
     @property
     def line(self) -> str:

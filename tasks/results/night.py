@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tasks.results.cells import device_and_conditions
 from tasks.results.changes import CHANGED, Comparison, SeriesChange, SideFacts
-from tasks.results.text import counted, signed_percent
+from tasks.results.text import counted
 from tasks.results.verdicts import VerdictRow, failed_lines, has_answer, latency_verdicts, other_verdicts
 
 _WORDS = {"regression": "slower", "improvement": "faster", "no change": "same"}
@@ -75,7 +75,7 @@ def _worst(slower: Sequence[VerdictRow]) -> str:
     worst = max(slower, key=lambda verdict: verdict.impact_ms)
     since = f" since {worst.since}" if worst.since else ""
     name = f"{'' if len(slower) == 1 else 'worst '}{worst.model} {worst.precision} {device_and_conditions(worst)}"
-    return f"{name} {signed_percent(worst.ratio or 1.0)} %{since}"
+    return f"{name} {worst.change}{since}"
 
 
 def night_comparison(night: str, verdicts: Sequence[VerdictRow]) -> Comparison:

@@ -93,6 +93,9 @@ class SeriesRow(CellRow):
     time_ms: Annotated[float | None, Milliseconds("Time")]
     verdict: Annotated[str, VERDICT]
     ratio: Annotated[float | None, ChangePercent("Change", "the night against its baseline: above 0 is slower")]
+    low: float | None
+    """The 95 % interval of the ratio."""
+    high: float | None
     noise_floor: Annotated[float | None, Percent("Noise floor")]
     since: Annotated[date | None, Words("Since")]
     nights: Annotated[int, Number("Nights")]

@@ -141,12 +141,6 @@ def plain_text(text: Text) -> str:
     return sanitize_line("".join(f"`{part}`" if isinstance(part, Code) else part for part in split_text(text)))
 
 
-def signed_percent(ratio: float) -> str:
-    """Return a ratio as a change in percent with its sign, `+3.2`; `0.0` has none."""
-    change = 100 * (ratio - 1)
-    return f"{change:+.1f}" if round(change, 1) else "0.0"
-
-
 class Series(Protocol):
     """The fields that name a series on a device, or a change of it."""
 

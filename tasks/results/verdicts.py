@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal
 from devices.errors import InputError
 from devices.suggest import nights_beside
 from tasks.bundle.robust_statistics import MIN_SESSIONS
-from tasks.judge.figures import LATENCY, METRICS
+from tasks.judge.figures import LATENCY, METRICS, percent_change, signed_interval
 from tasks.judge.verdicts.step import INTERLEAVED
 from tasks.results.cells import CellRow, ChangePercent, Interval
 from tasks.results.measurements.latency import NO_INTERVAL
 from tasks.results.reader import Reader
 from tasks.results.table import NOTHING, Cell, Number, Percent, Words
-from tasks.results.text import Text, Tone, counted, plain_text, separated, series_title, signed_percent, with_code
+from tasks.results.text import Text, Tone, counted, plain_text, separated, series_title, with_code
 
 TONES: dict[str, Tone] = {
     "regression": "bad",
@@ -100,6 +100,11 @@ class VerdictRow(CellRow):
     missing: str | None = None
     """`.pte file of NIGHT` or `runner of NIGHT`: why it cannot be compared with the last good night; else None."""
 
+    @property
+    def change(self) -> str:
+        """The change with as many digits as its interval has, `+12.3 %`; empty without a ratio."""
+        return "" if self.ratio is None else percent_change(self.ratio, self.low, self.high)
+
     def figure(self, value: float | None) -> str | None:
         """Return a value of the metric with its unit; None for None."""
         return None if value is None else METRICS[self.metric].text(value)
@@ -127,7 +132,7 @@ class VerdictRow(CellRow):
         basis = INTERLEAVED if INTERLEAVED in self.reason else counted(self.sessions, "session")
         if self.low is None or self.high is None:
             return f"{basis}; {NO_INTERVAL}" if self.sessions < MIN_SESSIONS else basis
-        return f"{basis}, 95 % interval {signed_percent(self.low)} to {signed_percent(self.high)} %"
+        return f"{basis}, 95 % interval {signed_interval(self.low, self.high)} %"
 
     @property
     def line(self) -> str:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.judge.comparison import SideComparison
-from tasks.judge.figures import percent_change
+from tasks.judge.figures import percent_change, signed_interval
 from tasks.judge.verdicts.night import Night
 from tasks.judge.verdicts.shift import Point, Shift
 
@@ -128,9 +128,9 @@ def describe_same_night(shift: Shift, same: SideComparison | None, when: str = "
         )
     if same is None or same.ratio is None or same.low is None or same.high is None:
         return ""
-    interval = f"{percent_change(same.low)} to {percent_change(same.high)}"
+    interval = signed_interval(same.low, same.high)
     sessions = f"{same.sessions_b} and {same.sessions_a} sessions"
     return (
-        f"{percent_change(same.ratio)} ({interval}; {sessions}) against model and runner of"
+        f"{percent_change(same.ratio, same.low, same.high)} ({interval} %; {sessions}) against model and runner of"
         f" {shift.last_good.night}, {INTERLEAVED} {when}"
     )

@@ -55,14 +55,16 @@ def build_verdict(
     good = (shift.last_good if is_shifted else shift.baseline[-1]).night
     if is_shifted and is_same_content(current, shift):
         why = f"neither model nor runner changed since {good}; {why}"
+    has_interval = current.sessions >= sessions_for_verdict(metric)
     if decided_by is None or verdict == "no change":
-        why = f"{metric.change_text(shift.center, shift.distance)} against {_baseline_text(shift, good)}; {why}"
+        change = metric.change_text(shift.center, shift.distance, shift.bounds if has_interval else None)
+        why = f"{change} against {_baseline_text(shift, good)}; {why}"
     before, ratio = metric.figure(shift.center), metric.ratio(shift.center, shift.distance)
     low, high = None, None  # with too few sessions
     if decided_by is not None and decided_by.ratio:  # free of what moves a device from night to night
         before = metric.figure(current.position - math.log(decided_by.ratio))
         ratio, low, high = decided_by.ratio, decided_by.low, decided_by.high
-    elif current.sessions >= sessions_for_verdict(metric):
+    elif has_interval:
         low, high = (metric.ratio(shift.center, bound) for bound in shift.bounds)
     return NightVerdict(
         night=current.night,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from tasks.bundle.variant_word import variant_word
 from tasks.results.addresses import device_page, model_page, series_page
 from tasks.results.table import NOTHING, Cell, Column, Table
-from tasks.results.text import CodeLink, Link, Tone, ms_digits, numbered, signed_percent
+from tasks.results.text import CodeLink, Link, Tone, ms_digits, numbered
 from tasks.results.verdicts import VerdictRow, verdict_tone
 
 _MAX_DEVICES, _MAX_ROWS = 20, 60
@@ -74,5 +74,5 @@ def _cell(row: VerdictRow | None) -> Cell:
     text = f"{time_ms:,.{ms_digits([time_ms])}f}"
     if row.verdict == "no change":
         return Cell(text, sort=time_ms)
-    change = f" {mark} {signed_percent(row.ratio)} %" if row.ratio is not None else f" {mark}"
+    change = f" {mark} {row.change}".rstrip()
     return Cell((Link(text, series_page(row.series_id, row.device)), change), time_ms, tone)

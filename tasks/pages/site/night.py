@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import date
 
+from tasks.judge.figures import signed_interval, signed_percent
 from tasks.pages.page import MAX_LISTED, Block, Page, Paragraph, Points, Section
 from tasks.pages.site.matrix import KEY, matrix
 from tasks.results import addresses
@@ -27,7 +28,6 @@ from tasks.results.text import (
     sentence,
     separated,
     series_conditions,
-    signed_percent,
     with_code,
 )
 from tasks.results.verdicts import (
@@ -214,8 +214,7 @@ def _changes_table(reader: Reader, rows: Sequence[VerdictRow], night: date) -> T
             Link(row.device, device_page(row.device)),
             "".join(f", {condition}" for condition in series_conditions(row)),
         )
-        has_interval = row.low is not None and row.high is not None
-        interval = f" ({signed_percent(row.low or 1.0)} to {signed_percent(row.high or 1.0)})" if has_interval else ""
+        interval = f" ({signed_interval(row.low, row.high)})" if row.low is not None and row.high is not None else ""
         before, after = (row.figure(value) or DASH for value in (row.baseline_value, row.value))
         history = tuple(histories.get((row.series_id, row.device), ()))
         nothing = "" if row.baseline_value is None else "Nothing else changed."
@@ -224,7 +223,7 @@ def _changes_table(reader: Reader, rows: Sequence[VerdictRow], night: date) -> T
             Cell(series),
             Cell((row.verdict, f" since {row.since}" if row.since else ""), tone=verdict_tone(row.verdict)),
             Cell((f"{before}, ", Link(after, cell_page(row.cell))), sort=row.value),
-            Cell(f"{signed_percent(row.ratio)}{interval}", sort=row.ratio) if row.ratio is not None else NOTHING,
+            Cell(f"{row.change.removesuffix(' %')}{interval}", sort=row.ratio) if row.ratio is not None else NOTHING,
             NOTHING if row.baseline_value is None else Cell(f"{row.impact_ms:+,.3f}", sort=row.impact_ms),
             Cell((Link("history", series_page(row.series_id, row.device)),), line=history),
             Cell(joined(with_code(f"{row.cause}. "), changed) if row.cause else changed),

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Annotated
 
 from sql.schema import seed_rows
+from tasks.judge.figures import signed_percent
 from tasks.judge.operators.advice import HEAVY_SHARE, NO_REASON
 from tasks.results.cells import CellRow, by_cell_or_pair
 from tasks.results.reader import Answers, Reader
@@ -24,18 +25,7 @@ from tasks.results.table import (
     flag_above,
     toned,
 )
-from tasks.results.text import (
-    Code,
-    Text,
-    codes,
-    counted,
-    in_percent,
-    joined,
-    listed,
-    rounded_percent,
-    separated,
-    signed_percent,
-)
+from tasks.results.text import Code, Text, codes, counted, in_percent, joined, listed, rounded_percent, separated
 
 _NO_MODULE = {
     "unattributed": "time that no operator accounts for",

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.judge.figures import LATENCY, METRICS, OTHER_METRICS, Metric
+from tasks.judge.figures import LATENCY, METRICS, OTHER_METRICS, Metric, percent_change, signed_interval
 from tasks.judge.verdicts.night import Night, NightVerdict
 from tasks.judge.verdicts.rules import judge_all
 from tests.fixtures.series import judge
@@ -44,12 +44,12 @@ def test_a_change_that_needs_no_second_night_is_a_regression_on_the_first(
     assert last(name, *[after] * 7, before).verdict == "improvement"
 
 
-@pytest.mark.parametrize("name", ["load time", "first execution"])
-def test_figures_that_depend_on_the_machine_are_suspected_until_a_second_night(name: str) -> None:
+@pytest.mark.parametrize(("name", "change"), [("load time", "+80 %"), ("first execution", "+80.0 %")])
+def test_figures_that_depend_on_the_machine_are_suspected_until_a_second_night(name: str, change: str) -> None:
     assert last(name, *[5e6] * 7, 9e6).verdict == "suspected"
     found = last(name, *[5e6] * 7, 9e6, 9e6)
     assert found.verdict == "regression"
-    assert found.reason.startswith(f"{name} 5 ms -> 9 ms (+80.0 %) against the median of 7 nights; 2 nights since")
+    assert found.reason.startswith(f"{name} 5 ms -> 9 ms ({change}) against the median of 7 nights; 2 nights since")
 
 
 @pytest.mark.parametrize(
@@ -106,3 +106,25 @@ def test_noise_alone_is_hardly_ever_a_regression(metric: Metric) -> None:
         nights = [Night(f"{number:02}", row, content=str(number)) for number, row in enumerate(figures)]
         verdicts += [each.verdict for each in judge_all(nights, metric)]
     assert verdicts.count("regression") < 0.005 * len(verdicts)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        pytest.param(1.161428, 1.253591, "+20.0 % (+16.1 to +25.4)", id="usual"),
+        pytest.param(1.1536, 2.1526, "+20.0 % (+15.4 to +115.3)", id="less than 100 %"),
+        pytest.param(1.1536, 2.1546, "+20 % (+15 to +115)", id="100 % or more"),
+        pytest.param(1.004, 2.254, "+20 % (+0.4 to +125)", id="an end that is almost 0"),
+        pytest.param(1.195, 1.2051, "+20.0 % (+19.5 to +20.5)", id="1 % or more"),
+        pytest.param(1.1954, 1.2053, "+20.00 % (+19.54 to +20.53)", id="less than 1 %"),
+        pytest.param(0.99996, 1.2, "+20.0 % (0.0 to +20.0)", id="an end that is 0"),
+        pytest.param(1.2, 1.2, "+20.0 % (+20.0 to +20.0)", id="no width"),
+    ],
+)
+def test_a_change_has_as_many_digits_as_the_width_of_its_interval_has(low: float, high: float, texts: str) -> None:
+    assert f"{percent_change(1.2, low, high)} ({signed_interval(low, high)})" == texts
+
+
+@pytest.mark.parametrize(("ratio", "text"), [(1.0321, "+3.2 %"), (0.9996, "0.0 %"), (14.5, "+1350.0 %")])
+def test_a_change_without_an_interval_has_one_decimal(ratio: float, text: str) -> None:
+    assert percent_change(ratio) == text

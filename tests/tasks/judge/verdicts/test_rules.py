@@ -9,12 +9,14 @@ from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from tasks.judge.comparison import compare
+from tasks.judge.figures import percent_change
 from tasks.judge.verdicts.night import Night
 from tasks.judge.verdicts.rules import judge_all
 from tasks.judge.verdicts.shift import student_quantile
 from tests.fixtures.series import WEEKS, compared, interval, judge, night, series, verdicts
 
 SUSPECTED, QUIET, LITTLE, UNCLEAR = "suspected", "no change", "insufficient data", "unclear"
+BETTER = "suspected improvement"
 
 
 def test_a_night_like_those_before_it_shows_no_change() -> None:
@@ -34,11 +36,15 @@ def test_the_first_night_has_nothing_to_compare_with() -> None:
     assert found.reason == "this is the first night of the baseline"
 
 
-@pytest.mark.parametrize(("factor", "verdict"), [(2.62, "regression"), (1 / 2.62, "improvement")])
-def test_a_change_on_the_second_night_is_suspected_and_confirmed_the_same_night(factor: float, verdict: str) -> None:
+@pytest.mark.parametrize(
+    ("factor", "suspicion", "verdict"), [(2.62, SUSPECTED, "regression"), (1 / 2.62, BETTER, "improvement")]
+)
+def test_a_change_on_the_second_night_is_suspected_and_confirmed_the_same_night(
+    factor: float, suspicion: str, verdict: str
+) -> None:
     nights = series(10.0, 10.0 * factor)
     found = judge(nights)
-    assert (found.verdict, found.since, found.baseline_to) == (SUSPECTED, "2026-10-02", "2026-10-01")
+    assert (found.verdict, found.since, found.baseline_to) == (suspicion, "2026-10-02", "2026-10-01")
     assert found.ratio == pytest.approx(factor)
     assert "compare it with 2026-10-01 on the same device" in found.reason
     # when the comparison of the same night finds it too, then it is certain
@@ -73,9 +79,9 @@ def test_a_suspected_night_whose_former_file_is_gone_is_never_advised_to_be_comp
 @pytest.mark.parametrize(
     ("levels", "expected"),
     [
-        pytest.param((9.26, 10.0, 9.26), (SUSPECTED, QUIET, "improvement"), id="two of three faster nights"),
+        pytest.param((9.26, 10.0, 9.26), (BETTER, QUIET, "improvement"), id="two of three faster nights"),
         pytest.param((10.8, 10.0, 10.0, 10.8), (SUSPECTED, QUIET, QUIET, SUSPECTED), id="not two clear nights of four"),
-        pytest.param((10.8, 9.2), (SUSPECTED, SUSPECTED), id="not opposite shifts"),
+        pytest.param((10.8, 9.2), (SUSPECTED, BETTER), id="not opposite shifts"),
         pytest.param((10.35, 10.36, 10.42), (SUSPECTED, SUSPECTED, "regression"), id="three small shifts, not two"),
     ],
 )
@@ -85,7 +91,7 @@ def test_without_a_comparison_these_nights_confirm_each_other(
     found = judge_all(series(*WEEKS, *levels))[len(WEEKS) :]
     assert tuple(each.verdict for each in found) == expected
     # and an alarm names the first of them
-    assert expected[-1] == SUSPECTED or found[-1].since == found[0].night
+    assert expected[-1] in (SUSPECTED, BETTER) or found[-1].since == found[0].night
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.95])
@@ -96,7 +102,7 @@ def test_a_comparison_that_refutes_clears_a_hot_night(factor: float) -> None:
     found = judge([*nights[:-1], compared(nights[-1], factor)])
     # then the model has not changed, and the reason names the device
     assert (found.verdict, found.since, found.baseline_to) == (UNCLEAR, None, "2026-10-14")
-    assert found.reason.startswith(f"+9.0 % against the median of 14 nights; {100 * (factor - 1):+.1f} % (")
+    assert found.reason.startswith(f"+9.0 % against the median of 14 nights; {percent_change(factor)} (")
     assert found.reason.endswith("measured interleaved the same night: the device changed, not they")
 
 
@@ -210,7 +216,7 @@ def test_a_model_that_is_replaced_on_a_slow_device_is_compared_with_the_slow_dev
 @pytest.mark.parametrize(("first", "last"), [([13.0], QUIET), ([13.0, 13.2], QUIET), ([7.0], SUSPECTED)])
 def test_a_glitch_in_the_first_nights_makes_no_later_night_an_alarm(first: list[float], last: str) -> None:
     found = judge_all(series(*first, *[10.0] * 12))
-    assert {each.verdict for each in found} <= {"new", LITTLE, QUIET, SUSPECTED}
+    assert {each.verdict for each in found} <= {"new", LITTLE, QUIET, SUSPECTED, BETTER}
     # and after a fast first night, only a comparison tells the glitch from a change
     assert found[-1].verdict == last
 

@@ -133,6 +133,7 @@ def test_notes_excluded_nights_and_open_incidents_are_on_the_page_of_their_serie
         "subject": "voice",
         "worst_device": "host",
         "open_parts": [key],
+        "graph": [],
     }
     incidents = [row(IncidentRow, state=state, **named) for state in ("suspected", "fixed")]
     page = device.page(row(DeviceRow), [], series, decisions, incidents)
