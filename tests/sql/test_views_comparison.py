@@ -109,7 +109,7 @@ def test_a_step_is_a_regression_at_once_only_if_these_two_files_differ_the_same_
     asked = "SELECT model, verdict, day(baseline_to), reason FROM verdict WHERE day(night) = 5"
     verdicts = {model: (verdict, day, reason) for model, verdict, day, reason in farm.ask(asked)}
     assert {model: verdicts[model][:2] for model in CASES} == {model: (case[3], 4) for model, case in CASES.items()}
-    figures = "+10.0 % (+9.8 % to +10.2 %; 8 and 8 sessions) against model and runner of 2026-11-04"
+    figures = "+10.00 % (+9.78 to +10.22 %; 8 and 8 sessions) against model and runner of 2026-11-04"
     assert f"{figures}, measured interleaved" in verdicts["both files"][2]
 
 

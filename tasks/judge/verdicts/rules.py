@@ -34,7 +34,7 @@ def judge_all(nights: Sequence[Night], metric: Metric = LATENCY) -> list[NightVe
             verdict = replace(verdict, verdict="insufficient data")
             if before is not None and before.since == night.night:
                 why = f"{verdict.reason}; a change that begins in it is accepted"
-                verdict = replace(before, verdict=verdict.verdict, reason=why)
+                verdict = replace(before, verdict=verdict.verdict, baseline_nights=0, reason=why)
         verdicts.append(verdict)
     return verdicts
 
