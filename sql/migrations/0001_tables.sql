@@ -816,9 +816,9 @@ CREATE TABLE series_verdict (
     value DOUBLE,
     -- Median of the baseline nights, in the same unit.
     baseline_value DOUBLE,
-    -- regression, suspected, improvement, suspected improvement, no change, inaccurate (its outputs are beyond the limit of the recipe, see
-    -- cell_accuracy), failed (no session has a result, see failed_session), unclear, new, insufficient data or invalid
-    -- environment.
+    -- regression, suspected, improvement, suspected improvement, no change, inaccurate (its outputs are beyond the
+    -- limit of the recipe, see cell_accuracy), failed (no session has a result, see failed_session), unclear, new,
+    -- insufficient data or invalid environment.
     verdict VARCHAR NOT NULL,
     -- Median of the night over that of its baseline.
     ratio DOUBLE,

@@ -12,11 +12,11 @@ SELECT
     -- latency, load time, first execution, peak memory, .pte size, portable share, SME coverage or output error (the
     -- largest absolute one against eager PyTorch).
     metric,
-    -- regression, suspected, improvement, suspected improvement, device slower, device faster, device worse or device better (neither model
-    -- nor runner changed), no change, inaccurate (its outputs are beyond the limit of the recipe, see cell_accuracy),
-    -- failed (no session has a result, see failed_session), unclear (one night of the device, or a comparison of the
-    -- night that refuted the change), new (its first night), insufficient data or invalid environment. Less SME
-    -- coverage is a regression; of the other metrics, more is.
+    -- regression, suspected, improvement, suspected improvement, device slower, device faster, device worse or device
+    -- better (neither model nor runner changed), no change, inaccurate (its outputs are beyond the limit of the recipe,
+    -- see cell_accuracy), failed (no session has a result, see failed_session), unclear (one night of the device, or a
+    -- comparison of the night that refuted the change), new (its first night), insufficient data or invalid
+    -- environment. Less SME coverage is a regression; of the other metrics, more is.
     verdict,
     -- Mean of the middle half of the night's sessions: nanoseconds of a time, bytes of memory and size, 0 to 1 of a
     -- share or coverage, the absolute error of an output.

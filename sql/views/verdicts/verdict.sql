@@ -10,9 +10,9 @@ SELECT
     variant,
     threads,
     -- regression, suspected, improvement, suspected improvement, device slower or device faster (neither model nor
-    -- runner changed), no change, inaccurate (its outputs are beyond the limit of the recipe, see cell_accuracy), failed (no session has a result,
-    -- see failed_session), unclear (one night of the device, or a comparison of the night that refuted the change), new
-    -- (its first night), insufficient data or invalid environment.
+    -- runner changed), no change, inaccurate (its outputs are beyond the limit of the recipe, see cell_accuracy),
+    -- failed (no session has a result, see failed_session), unclear (one night of the device, or a comparison of the
+    -- night that refuted the change), new (its first night), insufficient data or invalid environment.
     verdict,
     -- The time of the night in milliseconds, that of its newest cell; NULL without a session that counts.
     value / 1e6 AS time_ms,
