@@ -10,7 +10,8 @@ BIN    := $(VENV)/bin
 sweep: $(READY)
 	$(BIN)/etfarm sweep deployments/sweeps/smoke.yaml
 
-PYTEST := $(BIN)/pytest -q -n auto --dist loadscope --no-loadscope-reorder
+# Images of containers often set PYTHONDONTWRITEBYTECODE: each worker and each program would compile all modules again.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -q -n auto --dist loadscope --no-loadscope-reorder
 
 # `make test CHANGED=1` runs what the changes of this branch most likely break; CHANGED=COMMIT, those since a commit.
 TESTS = $(if $(CHANGED),$$($(BIN)/python -m tests.changed $(patsubst 1,main,$(CHANGED))))

@@ -1,9 +1,11 @@
 """The layers: imports run one way, no modules import each other in a circle."""
 
 import ast
+import functools
 import re
 from collections import Counter
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 
 import grimp
 
@@ -64,16 +66,25 @@ OPENING = {"duckdb", "sql.cage", "sql.warehouse", "sql.readable"}
 OPENERS = {"open_reader", "open_answers", "open_readable", "open_read_only"}
 
 
-# Every import counts, also one inside a function.
-GRAPH = grimp.build_graph(*ALLOWED, cache_dir=None)
-MODULES = {
-    module: next(path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file())
-    for module in sorted(GRAPH.modules)
-    for base in [ROOT.joinpath(*module.split("."))]
-}
+# These are read when the first test needs them: every worker imports this file.
+@functools.cache
+def graph() -> grimp.ImportGraph:
+    """Return the imports of all layers; every import counts, also one inside a function."""
+    return grimp.build_graph(*ALLOWED, cache_dir=None)
 
 
-TREES = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_bytes()) for path in MODULES.values()}
+@functools.cache
+def modules() -> dict[str, Path]:
+    return {
+        module: next(path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file())
+        for module in sorted(graph().modules)
+        for base in [ROOT.joinpath(*module.split("."))]
+    }
+
+
+@functools.cache
+def trees() -> dict[str, ast.Module]:
+    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_bytes()) for path in modules().values()}
 
 
 def parent(module: str, depth: int) -> str:
@@ -85,9 +96,9 @@ def imports_against(allowed: dict[str, set[str]], package: str) -> list[str]:
     depth = package.count(".") + 1
     return [
         f"{module} -> {other}"
-        for module in MODULES
+        for module in modules()
         if parent(module, depth) == package
-        for other in sorted(GRAPH.find_modules_directly_imported_by(module))
+        for other in sorted(graph().find_modules_directly_imported_by(module))
         if parent(other, depth) in allowed
         and parent(other, depth - 1) == parent(package, depth - 1)
         and parent(other, depth) not in allowed[package] | {package}
@@ -106,23 +117,23 @@ def test_every_package_is_in_these_maps() -> None:
 
 
 def test_no_files_need_each_other_in_a_circle() -> None:
-    graph = {module: GRAPH.find_modules_directly_imported_by(module) for module in MODULES}
+    imported = {module: graph().find_modules_directly_imported_by(module) for module in modules()}
     circle: list[str] = []
     try:
-        TopologicalSorter(graph).prepare()
+        TopologicalSorter(imported).prepare()
     except CycleError as error:
         circle = error.args[1]
     assert circle == []
 
 
 def test_no_folder_has_more_than_20_files() -> None:
-    folders = Counter(path.parent for path in MODULES.values() if path.name != "__init__.py")
+    folders = Counter(path.parent for path in modules().values() if path.name != "__init__.py")
     assert [str(folder) for folder, count in folders.items() if count > MAX_FILES and folder != COMMANDS] == []
 
 
 def test_only_exporting_and_building_runners_need_torch_or_executorch() -> None:
     found = []
-    for file, tree in TREES.items():
+    for file, tree in trees().items():
         at_the_top = {id(node) for node in tree.body}
         for node in ast.walk(tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -136,9 +147,9 @@ def test_only_exporting_and_building_runners_need_torch_or_executorch() -> None:
 def test_flows_and_deployments_use_no_page_but_its_writers() -> None:
     pages = {
         (name, other)
-        for name in MODULES
+        for name in modules()
         if parent(name, 1) in ("flows", "deployments")
-        for other in GRAPH.find_modules_directly_imported_by(name)
+        for other in graph().find_modules_directly_imported_by(name)
         if parent(other, 2) == "tasks.pages"
     }
     assert sorted(f"{name} -> {other}" for name, other in pages if other not in WRITERS) == []
@@ -147,12 +158,12 @@ def test_flows_and_deployments_use_no_page_but_its_writers() -> None:
 
 def test_no_page_opens_a_warehouse() -> None:
     opening = []
-    for name, path in MODULES.items():
-        for node in ast.walk(TREES[path.relative_to(ROOT).as_posix()]) if parent(name, 2) == "tasks.pages" else ():
-            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+    for name, path in modules().items():
+        for node in ast.walk(trees()[path.relative_to(ROOT).as_posix()]) if parent(name, 2) == "tasks.pages" else ():
+            imported = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            imported += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names = {alias.name for alias in node.names} if isinstance(node, ast.ImportFrom) else set[str]()
-            opens = {parent(each, 2) for each in modules} & OPENING or names & OPENERS
+            opens = {parent(each, 2) for each in imported} & OPENING or names & OPENERS
             if opens and names != {"distinct_names"}:  # a function on texts
                 opening.append(f"{name}: {ast.unparse(node)}")
     assert opening == []
@@ -160,7 +171,7 @@ def test_no_page_opens_a_warehouse() -> None:
 
 def test_only_commands_flows_and_tools_of_agents_take_more_than_six_parameters() -> None:
     many = []
-    for file, tree in TREES.items():
+    for file, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
                 names = [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]

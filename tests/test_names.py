@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import functools
 import itertools
 import keyword
 import re
@@ -53,7 +54,10 @@ def all_names() -> Iterator[tuple[str, str]]:
                     yield from ((name, file) for name in re.findall(r"\bAS (\w+)", path.read_text("utf-8")))
 
 
-NAMES = list(all_names())
+@functools.cache
+def names_with_files() -> list[tuple[str, str]]:
+    """Return all names; read once, and only by the worker that tests them."""
+    return list(all_names())
 
 
 def words(name: str) -> list[str]:
@@ -82,7 +86,7 @@ def other_words() -> dict[str, str]:
 
 def test_names_are_made_of_plain_words_the_glossary_and_a_short_list() -> None:
     allowed = plain_words() | other_words().keys()
-    files = {word: f"{file}: {name}" for name, file in NAMES for word in words(name)}
+    files = {word: f"{file}: {name}" for name, file in names_with_files() for word in words(name)}
     dictionary = SpellChecker()
     roots = {word: re.sub(r"^(un|non|pre|de)|(?<!s)s$", "", word) for word in dictionary.unknown(files)}
     unknown = {
@@ -92,13 +96,13 @@ def test_names_are_made_of_plain_words_the_glossary_and_a_short_list() -> None:
 
 
 def test_every_other_word_has_a_reason_and_is_used() -> None:
-    used = {word for name, _ in NAMES for word in words(name)}
+    used = {word for name, _ in names_with_files() for word in words(name)}
     assert len(other_words()) <= MAX_OTHER_WORDS
     assert sorted(word for word, reason in other_words().items() if word not in used or len(reason) < 5) == []
 
 
 def test_no_name_is_a_word_that_says_nothing_alone() -> None:
-    names = [(name, file) for name, file in NAMES if name != "given" or not file.startswith("tests/")]
+    names = [(name, file) for name, file in names_with_files() if name != "given" or not file.startswith("tests/")]
     for pattern, instead in REPLACED.items():
         vague = {f"{file}: {name}" for name, file in names if re.fullmatch(pattern, name.strip("_"))}
         assert sorted(vague) == [], f"use {instead}"

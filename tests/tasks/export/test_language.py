@@ -19,15 +19,19 @@ from tests.fixtures.exports import exported_cases
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
-transformers: Any = pytest.importorskip("transformers", reason="transformers is not installed (export extra)")
 
 OPTIONS = GenerateOptions(prefill=[4, 8], chunks=[16], depth=[0, 16], decode=6)
 VOCABULARY = 64
 
 
+def library() -> Any:
+    """Return transformers, which takes long to import."""
+    return pytest.importorskip("transformers", reason="transformers is not installed (export extra)")
+
+
 @pytest.fixture
 def model() -> Any:
-    return seeded(transformers.Qwen2Config)
+    return seeded(library().Qwen2Config)
 
 
 def seeded(config: Any, **more: Any) -> Any:
@@ -35,7 +39,7 @@ def seeded(config: Any, **more: Any) -> Any:
     torch.manual_seed(0)
     sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
     configured = config(**sizes, num_key_value_heads=2, vocab_size=VOCABULARY, **more)
-    model = transformers.AutoModelForCausalLM.from_config(configured).eval()
+    model = library().AutoModelForCausalLM.from_config(configured).eval()
     for weights in model.parameters():  # as they are initialized, all scores are nearly equal
         weights.data *= 8
     return model
@@ -108,13 +112,13 @@ def test_the_likeliest_tokens_are_listed_at_each_position_of_a_text(model: Any) 
 def test_beyond_a_sliding_window_a_model_goes_on_as_without_a_cache() -> None:
     # given a model that attends to 4 tokens in one of its layers, and a prompt of 17
     more: dict[str, Any] = {"head_dim": 8, "layer_types": ["sliding_attention", "full_attention"]}
-    sliding = seeded(transformers.Gemma3TextConfig, sliding_window=4, **more)
+    sliding = seeded(library().Gemma3TextConfig, sliding_window=4, **more)
     prompt = torch.randint(0, VOCABULARY, (OPTIONS.prompt_tokens,))
     text = likeliest(sliding, prompt, OPTIONS.decode)
     with torch.no_grad():
         scores, unlimited = (
             each(prompt[None, :16], use_cache=False).logits[:, -1]
-            for each in (sliding, seeded(transformers.Gemma3TextConfig, sliding_window=64, **more))
+            for each in (sliding, seeded(library().Gemma3TextConfig, sliding_window=64, **more))
         )
         # when it reads and writes far beyond the window
         methods: list[Method] = build_methods(language_methods(sliding, prompt, OPTIONS), "llm")

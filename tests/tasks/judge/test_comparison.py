@@ -5,7 +5,6 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from scipy.stats import mannwhitneyu
 
 from tasks.judge.comparison import SideComparison, compare
 
@@ -66,6 +65,8 @@ def test_two_nights_differ_only_by_more_than_nights_without_a_change(factor: flo
 
 @pytest.mark.parametrize(("n", "m"), [(5, 5), (5, 9), (8, 8), (20, 12), (30, 30)])
 def test_the_interval_excludes_1_exactly_where_the_rank_test_finds_a_difference(n: int, m: int) -> None:
+    from scipy.stats import mannwhitneyu  # slow to import
+
     generator = np.random.default_rng(n * m)
     for _ in range(60):
         a, b = (list(np.exp(0.02 * generator.standard_normal(size) + shift)) for size, shift in ((n, 0), (m, 0.02)))

@@ -3,6 +3,7 @@
 import json
 import shutil
 from datetime import UTC, date, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +17,7 @@ from tests.fixtures.nights import fields_of, night_of
 from tests.fixtures.warehouse import BundleMaker
 from tests.tasks.pages.conftest import Part
 
-pytest.importorskip("ruptures", reason="the drift extra is not installed")
+pytestmark = pytest.mark.skipif(find_spec("ruptures") is None, reason="the drift extra is not installed")
 TITLE = "Moved slowly over weeks; this is information and fails no sweep:"
 
 

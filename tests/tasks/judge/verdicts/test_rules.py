@@ -5,8 +5,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
-from scipy.stats import t as student_t
 
 from tasks.judge.comparison import compare
 from tasks.judge.figures import percent_change
@@ -167,6 +165,9 @@ def test_an_alarm_without_a_comparison_needs_eight_sessions_a_night(sessions: in
 
 @pytest.mark.parametrize(("nights", "lowest"), [(1, 0.96), (3, 0.97), (30, 0.99)])
 def test_few_nights_widen_the_limit_as_student_s_distribution_does(nights: int, lowest: float) -> None:
+    from scipy.stats import norm  # slow to import
+    from scipy.stats import t as student_t
+
     # four assumed nights count, and each other night has two fifths of the worth that a standard deviation gives it
     exact = student_t.isf(norm.sf(2.4), 4 + 0.4 * (nights - 1))
     assert lowest * exact < student_quantile(2.4, nights) < exact
