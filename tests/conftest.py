@@ -61,12 +61,21 @@ def pytest_unconfigure() -> None:
 
 # These need the one virtual lab of the machine, one after the other, and take longest.
 LAB_ROOMS = ("tests/survival/", "tests/lab/", "tests/skills/test_in_the_lab.py")
+# These use one Prefect server (fixture `prefect_api`), which takes 8 s of CPU a worker.
+_SERVED = {
+    f"tests/flows/{name}.py"
+    for name in (
+        *("deployed/test_flows", "device/test_lease", "labs/test_deployment", "labs/test_labs", "server/test_logs"),
+        *("server/test_shared_server", "test_certify", "test_finish_by", "test_prepare", "test_short_sweeps"),
+        *("test_sweep", "test_sweep_result"),
+    )
+}
 _LONGEST = (
     "the lab",
+    "the server",
     "tests/tasks/runner/test_cross.py",
     "tests/tasks/runner/test_source.py",
     "tests/flows/server/test_server_lost.py",
-    "tests/flows/test_sweep.py",
     "tests/tasks/export/test_export.py",
 )
 # These say within half a minute whether something obvious is broken, and come before all others.
@@ -78,7 +87,8 @@ _PROGRAMS = {"adb_port", "adbd", "lab_packages", "lab_up", "qemu", "ssh_client",
 
 
 def _scope(nodeid: str) -> str:
-    return "the lab" if nodeid.startswith(LAB_ROOMS) else nodeid.partition("::")[0]
+    file = nodeid.partition("::")[0]
+    return "the lab" if file.startswith(LAB_ROOMS) else "the server" if file in _SERVED else file
 
 
 def _position(scope: str) -> int:
@@ -110,7 +120,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 # pytest-xdist 3.8 does not honour `--dist loadgroup` and its marker xdist_group under pytest 9.
 class ByFileOrLab(LoadScopeScheduling):  # type: ignore[misc]
-    """A file's tests share a worker, and so do all that need the lab."""
+    """A file's tests share a worker, and so do all that need the lab, and all that need a Prefect server."""
 
     def _split_scope(self, nodeid: str) -> str:
         return _scope(nodeid)
