@@ -21,6 +21,7 @@ from flows.device.states import DeviceState
 from flows.formatting import page_link, report_link
 from flows.progress import board
 from tasks.pages.comparison import night_markdown, verdict_row
+from tasks.results.addresses import night_page
 from tasks.results.night import night_headline
 from tasks.results.verdicts import VerdictRow
 
@@ -69,7 +70,7 @@ def show_markdown(markdown: str, key: str, description: str) -> None:
 def show_verdicts(rows: list[VerdictRow], sweep_id: str) -> None:
     """Show the verdicts as a table and the night as a matrix; emit `etfarm.regression` for each regression."""
     show_table([verdict_row(row) for row in rows], "verdicts", f"{sweep_id}: {night_headline(rows)}")
-    if rows and (markdown := night_markdown(rows, page_link(rows[0].night))):
+    if rows and (markdown := night_markdown(rows, page_link(night_page(rows[0].night)))):
         show_markdown(markdown, "night", f"{sweep_id}: models and devices")
     for row in rows:
         if row.verdict == "regression":

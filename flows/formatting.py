@@ -1,12 +1,10 @@
 """Texts that the terminal, Prefect's UI and messages share, without Prefect, whose import takes seconds."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
 from pathlib import Path
 from urllib.parse import quote
 
 from devices.settings import settings
-from tasks.results.addresses import night_page
 
 _MAX_NAMED = 3
 
@@ -35,7 +33,7 @@ def report_link(html: Path) -> str:
     return f"{served}/{quote(html.parent.name)}/{quote(html.name)}" if served else str(html)
 
 
-def page_link(night: date) -> str | None:
-    """Return the address of a night's page below ETFARM_SITE_URL, which serves `etfarm site`; None if unset."""
+def page_link(page: str) -> str | None:
+    """Return the address of a page below ETFARM_SITE_URL, which serves `etfarm site`; None if unset."""
     served = settings().site_url
-    return f"{served}/{night_page(night)}" if served else None
+    return f"{served}/{page}" if served else None

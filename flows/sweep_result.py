@@ -24,15 +24,23 @@ from sql.errors import WarehouseError
 from tasks.measure import prometheus
 from tasks.measure.health import HealthError, Registry
 from tasks.pages.notify import Message, send
+from tasks.results import addresses
 from tasks.results.devices import noise_lines
 from tasks.results.incidents import IncidentRow, open_incidents, read_incidents
 from tasks.results.night import night_headline
 from tasks.results.reader import open_answers, open_reader
-from tasks.results.verdicts import WORSE, FailingVerdict, VerdictRow, failed_lines, failing_verdicts
+from tasks.results.verdicts import (
+    WORSE,
+    FailingVerdict,
+    VerdictRow,
+    failed_lines,
+    failing_verdicts,
+    read_sweep_verdicts,
+)
 from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)
-_MAX_LINES = 10
+_MAX_LINES, _MAX_OTHERS = 10, 5
 _SESSIONS_OF_THIS_START = ("succeeded", "failed", "invalid", "discarded")
 
 
@@ -50,7 +58,7 @@ class SweepEnd(BaseModel):
 def read_verdicts(sweep_id: str, workspace: Workspace) -> list[VerdictRow]:
     """Return the verdicts on the sweep's night, worst first: all on latency, of other figures those that changed."""
     with readable_warehouse(workspace) as readable, open_answers(readable, sweep_id) as answers:
-        return answers.rows(VerdictRow)
+        return read_sweep_verdicts(answers)
 
 
 def read_noise_lines(sweep_id: str, workspace: Workspace) -> list[str]:
@@ -189,22 +197,27 @@ def _errors_as_warnings() -> Iterator[None]:
 def build_message(result: SweepResult, workspace: Workspace) -> Message:
     """Return the message about a sweep that has ended: at most 10 incidents, 10 failures and 10 causes of devices.
 
-    Incidents are those that its verdicts are part of; other ones that are open are counted.
+    Incidents are those that its verdicts are part of and a sweep of its name found; other open ones are named with the
+    sweep that found them.
     """
     summary = "The verdicts could not be read." if result.verdicts is None else night_headline(result.rows)
     lines = [result.sessions_line, *result.errors]
     every = _read_open_incidents(workspace)
-    incidents = [each for each in every if each.incident_id in {row.incident_id for row in result.rows}]
-    alone = [row for row in result.rows if row.incident_id not in {each.incident_id for each in incidents}]
+    of_rows = {row.incident_id for row in result.rows}
+    incidents = [each for each in every if each.incident_id in of_rows and each.is_found_by(result.sweep_id)]
+    alone = [row for row in result.rows if row.incident_id not in {each.incident_id for each in every}]
     changes = [each.line for each in incidents] + [row.line for row in failing_verdicts(alone, "regression")]
     for sentences in (changes, failed_lines(alone)):
         lines += sentences[:_MAX_LINES]
         if len(sentences) > _MAX_LINES:
             lines.append(f"{len(sentences) - _MAX_LINES} more in the report")
-    if others := len(every) - len(incidents):
-        lines.append(f"open incidents of other sweeps or nights: {others}")
+    if others := [each for each in every if each not in incidents]:
+        lines.append(f"open incidents that this sweep did not find: {len(others)}")
+        lines += [f"- {each.found_line}" for each in others[:_MAX_OTHERS]]
+        if page := page_link(addresses.INCIDENTS_PAGE):
+            lines.append(f"all: {page}")
     lines += [*_device_lines(result, workspace), result.report_line]
-    if result.rows and (page := page_link(result.rows[0].night)):
+    if result.rows and (page := page_link(addresses.night_page(result.rows[0].night))):
         lines.append(f"page: {page}")
     return Message(f"{result.sweep_id}{' failed' if result.is_bad else ''}: {summary}", "\n".join(lines), result.is_bad)
 

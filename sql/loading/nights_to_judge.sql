@@ -1,4 +1,5 @@
--- The nights of each series that has no verdicts, per device: the times of the sessions of the newest cell, the
+-- The nights of each series that has no verdicts, per device: the times of the sessions of the newest cell with the five
+-- that a verdict needs (without one, of the one with the most), so that a short sweep at noon replaces no night; the
 -- clock after each, how many sessions ran outside the limits, and how many failed and why. Emulated devices are never
 -- judged.
 WITH
@@ -54,7 +55,8 @@ newest AS (
     FROM figure
     GROUP BY series_id, device, night, cell, content
     QUALIFY row_number() OVER (
-            PARTITION BY series_id, device, night ORDER BY max(started_at) DESC NULLS LAST, cell DESC
+            PARTITION BY series_id, device, night
+            ORDER BY least(count(*), 5) DESC, max(started_at) DESC NULLS LAST, cell DESC
         ) = 1
 ),
 -- The comparison with an earlier content that was measured on the same night.

@@ -17,12 +17,13 @@ from markupsafe import Markup, escape
 
 from devices.untrusted import sanitize, sanitize_data, sanitize_line
 from tasks.pages.page import Page
+from tasks.results.addresses import INCIDENTS_PAGE
 from tasks.results.table import Table
 from tasks.results.text import Code, Link, Tag, Text, split_text
 
 NAVIGATION = (
     ("This morning", "index.html"),
-    ("Incidents", "incidents.html"),
+    ("Incidents", INCIDENTS_PAGE),
     ("Nights", "nights.html"),
     ("Models", "models.html"),
     ("Devices", "devices.html"),

@@ -20,6 +20,7 @@ from tasks.results.verdicts import (
     has_answer,
     latency_verdicts,
     other_verdicts,
+    read_sweep_verdicts,
 )
 
 _HEADING = "Did it get slower?"
@@ -45,7 +46,7 @@ class DriftHistoryRow(CellRow):
 
 def verdicts(answers: Answers) -> Section:
     """Return the verdicts: those that need nobody folded, all others unfolded. No emulated devices."""
-    every = answers.rows(VerdictRow)
+    every = read_sweep_verdicts(answers)
     rows, others = latency_verdicts(every), other_verdicts(every)
     if not rows or not has_answer(every):
         return Section("verdicts", _HEADING, [Paragraph(night_headline(every))])
@@ -80,7 +81,7 @@ def _drifts(answers: Answers) -> list[Text]:
 
 def regressions(answers: Answers) -> list[VerdictRow]:
     """Return the regressions of latency, then those of other figures."""
-    return [row for row in answers.rows(VerdictRow) if row.verdict == "regression"]
+    return [row for row in read_sweep_verdicts(answers) if row.verdict == "regression"]
 
 
 def _latency_summary(rows: list[VerdictRow]) -> Iterator[Text]:

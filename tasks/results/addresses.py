@@ -21,6 +21,9 @@ def slug(name: str) -> str:
     return f"{readable}~{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
+INCIDENTS_PAGE = "incidents.html"
+
+
 def night_page(night: date) -> str:
     return f"nights/{night}.html"
 

@@ -1,5 +1,6 @@
 """Incidents in words: what got worse, by how much, where, since when, and what changed at its onset."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -25,6 +26,8 @@ from tasks.results.text import Link, Series, Tone, listed, numbered, plain_text,
 from tasks.results.verdicts import VerdictRow
 
 _TONES: dict[str, Tone] = {"confirmed": "bad", "suspected": "flag"}
+_AFTER_NAME = re.compile(r"-\d{4}-\d{2}-\d{2}.*", re.DOTALL)
+"""What follows the name of a sweep in its id."""
 _OUTCOMES = {"accuracy": "inaccurate", "failure": "failed"}
 _DATA = ("state", "kind", "onset", "last_good", "confirmed_on", "closed_on", "last_seen", "reopened", "models")
 _FIGURES = (
@@ -79,6 +82,8 @@ class IncidentRow(Row):
     worst_device: str
     missing: str | None
     """`.pte file of NIGHT` or `runner of NIGHT`: why it cannot be compared with the last good night; else None."""
+    found_by: str | None
+    """The sweep that measured the onset first."""
     open_parts: list[str]
     """Of each series for which it is open, its id and device without a space between."""
     warehouse_models: Sequence[str] = ()
@@ -126,6 +131,16 @@ class IncidentRow(Row):
             return ""
         interval = f" ({signed_interval(self.low, self.high)})" if self.low and self.high else ""
         return f"{percent_change(self.ratio, self.low, self.high)}{interval}"
+
+    def is_found_by(self, sweep_id: str) -> bool:
+        """Return whether a sweep of the name of this one found it, in any night."""
+        return self.found_by is None or _AFTER_NAME.sub("", self.found_by) == _AFTER_NAME.sub("", sweep_id)
+
+    @property
+    def found_line(self) -> str:
+        """What is worse and which sweep found it: `nightly-2026-11-08: voice slower (confirmed, incident 1a2b3c4d)`."""
+        state = f"({self.state}, incident {self.incident_id})"
+        return f"{self.found_by or 'unknown sweep'}: {self.title} since {self.onset} {state}"
 
     @property
     def line(self) -> str:

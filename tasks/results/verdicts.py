@@ -1,7 +1,7 @@
 """Verdicts on series in a night: slower, faster or without a change, by how much, since when, and why."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Annotated, Any, Literal
 
@@ -12,7 +12,7 @@ from tasks.judge.figures import LATENCY, METRICS, percent_change, signed_interva
 from tasks.judge.verdicts.step import INTERLEAVED
 from tasks.results.cells import CellRow, ChangePercent, Interval
 from tasks.results.measurements.latency import NO_INTERVAL
-from tasks.results.reader import Reader
+from tasks.results.reader import Answers, Reader
 from tasks.results.table import NOTHING, Cell, Number, Percent, Words
 from tasks.results.text import Text, Tone, counted, plain_text, separated, series_title, with_code
 
@@ -100,6 +100,9 @@ class VerdictRow(CellRow):
     missing: str | None = None
     """`.pte file of NIGHT` or `runner of NIGHT`: why it cannot be compared with the last good night; else None."""
 
+    sweep_id: str | None = None
+    """The sweep whose sessions were judged; None without a session that counts, and of a night without a change."""
+
     @property
     def change(self) -> str:
         """The change with as many digits as its interval has, `+12.3 %`; empty without a ratio."""
@@ -158,9 +161,27 @@ class VerdictRow(CellRow):
 def read_verdicts(reader: Reader, nights: Sequence[date]) -> list[VerdictRow]:
     """Return the verdicts on nights, the worst first: all on latency, and the changes of other figures.
 
-    `Answers.rows(VerdictRow)` returns those on the series of a sweep in its night.
+    `read_sweep_verdicts` returns those on the series of a sweep in its night.
     """
     return reader.rows(VerdictRow, {"nights": nights, "sweep_id": None})
+
+
+def read_sweep_verdicts(answers: Answers) -> list[VerdictRow]:
+    """Return the verdicts on the series of a sweep in its night, the worst first.
+
+    A series of which another sweep of the night was judged, since it has enough sessions, has none on this one.
+    """
+    of_sweep = (None, answers.sweep.sweep_id)
+    rows = [row for row in answers.rows(VerdictRow) if row.sweep_id in of_sweep or row.metric == LATENCY.name]
+    own = [row for row in rows if row.sweep_id in of_sweep]
+    return own + [_without_verdict(row) for row in rows if row.sweep_id not in of_sweep]
+
+
+def _without_verdict(row: VerdictRow) -> VerdictRow:
+    unknown = ("ratio", "low", "high", "value", "baseline_value", "noise_floor", "since", "cause", "changed")
+    reason = f"the verdict of this night is that on sweep {row.sweep_id}"
+    without: dict[str, Any] = dict.fromkeys((*unknown, "incident_id", "missing"))
+    return replace(row, verdict="insufficient data", reason=reason, sessions=0, baseline_nights=0, **without)
 
 
 def read_night(reader: Reader, night: str | None) -> tuple[str, list[VerdictRow]]:
@@ -198,8 +219,8 @@ def is_compared(verdicts: Sequence[VerdictRow]) -> bool:
 
 
 def has_answer(verdicts: Sequence[VerdictRow]) -> bool:
-    """Return whether the verdicts state more than a first night: a comparison, inaccurate outputs or a failure."""
-    return is_compared(verdicts) or any(verdict.verdict in ("inaccurate", "failed") for verdict in verdicts)
+    """Return whether the verdicts state more than a first night."""
+    return any(verdict.verdict != "new" for verdict in verdicts)
 
 
 def failed_series(verdicts: Sequence[VerdictRow]) -> list[tuple[Text, str]]:

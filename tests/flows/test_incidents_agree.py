@@ -182,5 +182,7 @@ def open_in_message(farm: BundleMaker, tmp_path: Path) -> tuple[Open, int]:
         rows = answers.rows(VerdictRow)
     result = SweepResult(sweep_id, [], {}, "regression", verdicts=rows, report=tmp_path / "report.html")
     lines = build_message(result, Workspace(tmp_path, farm.warehouse)).body.splitlines()
-    others = [int(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("open incidents of other")]
+    others = [
+        int(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("open incidents that this sweep did not")
+    ]
     return open_in_lines(lines), sum(others)

@@ -11,11 +11,14 @@ from prefect import flow
 
 from flows.artifacts import show_verdicts
 from flows.device.job import DeviceTally
-from flows.sweep_result import SweepResult, build_message, notify_end, notify_of_error
+from flows.sweep_result import SweepResult, build_message, notify_end, notify_of_error, read_verdicts
+from flows.warehouse.publish import load_store
 from tasks.measure.health import Registry
 from tasks.results.verdicts import VerdictRow
 from tasks.store.workspace import Workspace
+from tests.fixtures.command import DataFolder
 from tests.fixtures.http_server import webhook
+from tests.fixtures.nights import night_of, week_of
 from tests.fixtures.prefect_server import asked
 from tests.fixtures.waiting import wait_for
 
@@ -165,3 +168,33 @@ def test_an_event_that_cannot_be_sent_stops_no_sweep(monkeypatch: pytest.MonkeyP
     for name in ("create_table_artifact", "create_markdown_artifact", "emit_event"):
         monkeypatch.setattr(f"flows.artifacts.{name}", fail)
     show_verdicts([REGRESSION], "nightly-2026-11-21")
+
+
+def test_the_message_of_a_sweep_at_noon_claims_nothing_that_the_nightly_found(
+    data: DataFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a nightly that found a slower model in two nights, and sweeps at noon of few sessions and of enough
+    week_of(data)
+    for day in (8, 9):
+        night_of(data, day, 1.2, model__pte_sha256="p2")
+    ends, reasons = {}, []
+    for name, count in (("few", 2), ("enough", 8)):
+        sweep = {"sweep_id": f"{name}-2026-11-09", "name": name, "night": "2026-11-09"}
+        started_at = f"2026-11-09T{10 + count}:00:00+00:00"
+        night_of(data, 9, 1.2, count, sweep=sweep, started_at=started_at, model__pte_sha256="p2")
+        load_store(data.workspace)
+        rows = read_verdicts(sweep["sweep_id"], data.workspace)
+        monkeypatch.setenv("ETFARM_SITE_URL", "https://farm.example/farm")
+        result = result_of(data.workspace, rows, DeviceTally("host", succeeded=count))
+        result = replace(result, sweep_id=sweep["sweep_id"])
+        message = build_message(result, data.workspace)
+        # then each names the incident once, and who found it, with the page of all
+        (line,) = [line for line in message.body.splitlines() if "incident " in line]
+        assert line.startswith("- nightly-2026-11-08: toy slower since 2026-11-08 (confirmed, incident ")
+        assert "all: https://farm.example/farm/incidents.html" in message.body
+        ends[name] = message.title, result.is_bad
+        reasons += [row.reason for row in rows if not row.sessions]
+    # and only the sweep that was judged has a verdict
+    assert ends["few"] == ("few-2026-11-09: 1 of 1 series cannot be judged, too little data.", False)
+    assert ends["enough"][0].startswith("enough-2026-11-09 failed: 1 of 1 series slower: toy fp32 ")
+    assert reasons == ["the verdict of this night is that on sweep nightly-2026-11-09"]

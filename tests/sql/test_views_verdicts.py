@@ -13,6 +13,7 @@ from tasks.maintain.forget import forget_sessions
 from tests.fixtures.nights import WHY, failed_night_of, fields_of, night_of, week_of
 from tests.fixtures.warehouse import BundleMaker
 
+NOON = {"sweep_id": "smoke-2026-11-05", "name": "smoke", "night": "2026-11-05"}
 # what else differs in nights that are 10 % slower, and the verdict on them
 CAUSES: list[tuple[dict[str, Any], str]] = [
     ({}, "device slower"),
@@ -32,6 +33,10 @@ def write_sessions(maker: BundleMaker) -> None:
         week_of(maker, 3, model__name=f"cause {number}")
         for day in (4, 5):
             night_of(maker, day, 1.1, model__name=f"cause {number}", **changes)
+    # a night whose sweep is followed by one at noon, of one session less than a verdict needs, or of as many
+    for count in (4, 5):
+        week_of(maker, 5, model__name=f"noon {count}")
+        night_of(maker, 5, 1.5, count, model__name=f"noon {count}", sweep=NOON, started_at="2026-11-05T12:00:00+00:00")
     week_of(maker, 2, model__name="emulated", device__emulated=True)
     # two phones of one model, one of which is always 5 % slower, in use on alternate nights
     for day in range(1, 7):
@@ -188,3 +193,13 @@ def test_a_note_and_its_revocation_leave_all_verdicts_as_they_were_judged(farm: 
     # but a decision that comes with a revoked note is obeyed
     store_decisions(farm.warehouse, Decisions(both.records + decided("night_exclusion", 5, number=12).records))
     assert farm.ask(marked) == [(0.0,)]
+
+
+@pytest.mark.parametrize(("count", "judged"), [(4, ("nightly-2026-11-05", 8, "no change")), (5, (NOON["sweep_id"], 5))])
+def test_a_sweep_at_noon_replaces_a_night_only_with_as_many_sessions_as_a_verdict_needs(
+    farm: BundleMaker, count: int, judged: tuple[object, ...]
+) -> None:
+    asked = f"FROM verdict WHERE model = 'noon {count}' AND is_newest"
+    (row,) = farm.ask(f"SELECT sweep_id, sessions, verdict {asked}")
+    assert row[: len(judged)] == judged
+    assert row[2] != "insufficient data"

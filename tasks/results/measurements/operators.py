@@ -1,6 +1,6 @@
 """Where the time goes: by category, operator and module, and which operators stayed portable and why."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -10,7 +10,7 @@ from typing import Annotated
 from sql.schema import seed_rows
 from tasks.judge.figures import signed_percent
 from tasks.judge.operators.advice import HEAVY_SHARE, NO_REASON
-from tasks.results.cells import CellRow, by_cell_or_pair
+from tasks.results.cells import CellRow, by_cell_or_pair, device_and_conditions
 from tasks.results.reader import Answers, Reader
 from tasks.results.table import (
     NOTHING,
@@ -93,8 +93,12 @@ class ModuleRow(CellRow):
 
 
 def heaviest_modules(cell: Iterable[ModuleRow]) -> str:
-    """Return the two modules of a cell whose own operators take most of the time; empty without any."""
-    own = sorted((row for row in cell if row.is_module), key=lambda row: -row.own_share)
+    """Return the two modules of a cell whose own operators take most of the time; empty without any.
+
+    A module whose time is that of the modules inside it is not one: their time is named already.
+    """
+    heavy = (row for row in cell if row.is_module and row.own_share >= HEAVY_SHARE)
+    own = sorted(heavy, key=lambda row: -row.own_share)
     return listed(f"{row.module_path or 'the model itself'} {in_percent(row.own_share)}" for row in own[:2])
 
 
@@ -139,6 +143,10 @@ class PortableOperatorRow(Row):
         return Cell(NO_REASON, tone="quiet") if self.count is not None else NOTHING
 
 
+def _worst_of(cells: int) -> str:
+    return f", worst of {cells} cells" if cells > 1 else ""
+
+
 def portable_in_words(rows: Sequence[PortableRow]) -> Iterator[Text]:
     """Yield the models with over 5 % of the time in portable operators, by their worst cell; else the largest share."""
     if not rows:
@@ -148,8 +156,13 @@ def portable_in_words(rows: Sequence[PortableRow]) -> Iterator[Text]:
         worst.setdefault(row.model, row)
     over = [row for row in worst.values() if row.share > HEAVY_SHARE]
     if over:
+        cells = Counter(row.model for row in rows)
         named = [
-            (Code(row.model), f" {row.precision} ({in_percent(row.share)}, {counted(row.sessions, 'session')})")
+            (
+                Code(row.model),
+                f" {row.precision} {device_and_conditions(row)} ({in_percent(row.share)}, "
+                f"{counted(row.sessions, 'session')}{_worst_of(cells[row.model])})",
+            )
             for row in over[:_MAX_MODELS_NAMED]
         ]
         yield joined(

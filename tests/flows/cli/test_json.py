@@ -63,7 +63,8 @@ def test_the_end_of_a_sweep_is_one_document(sweeps: DataFolder) -> None:
 
 def test_each_time_is_printed_with_its_sessions_and_their_interval_or_range(sweeps: DataFolder) -> None:
     lines = "".join(end_pieces(SweepEnd(sweep_id="smoke-2026-11-20", message=""), sweeps.workspace)).splitlines()
-    head, one, three, six, emulated = (line.split()[5:] for line in (lines[0], *lines[2:6]))
+    head, *rows = (line.split() for line in (lines[0], *lines[2:6]))
+    head, one, three, six, emulated = head[5:], *(row[6:] for row in rows)
     assert head == ["sessions", "runs", "time", "ms", "MAD", "ms", "95", "%", "interval", "or", "range"]
     assert one == ["1", "3", "10", "0"]
     # and a time lies within its range, since both have the same digits

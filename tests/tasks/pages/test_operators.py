@@ -6,7 +6,7 @@ import pytest
 
 from tasks.pages.operators import categories
 from tasks.pages.page import StackChart
-from tasks.results.measurements.operators import OTHER, REST, CategoryRow
+from tasks.results.measurements.operators import OTHER, REST, CategoryRow, ModuleRow, heaviest_modules
 from tests.fixtures.report import MS
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE
 from tests.tasks.pages.conftest import Part, Sweep, with_sessions
@@ -99,3 +99,24 @@ def mean_of(*times_ms: int) -> Callable[[Sweep], None]:
 )
 def test_light_portable_operators_have_their_largest_weight_in_the_summary(sweep: Sweep, sentence: str) -> None:
     assert sweep["portable"].summary == sentence
+
+
+@pytest.mark.parametrize(
+    ("sweep", "how_many"),
+    [(mean_of(6), ""), (mean_of(6, 20, 3), ", worst of 3 cells")],
+    indirect=["sweep"],
+)
+def test_a_model_with_heavy_portable_operators_is_named_with_its_worst_cell(sweep: Sweep, how_many: str) -> None:
+    worst = "two threads (20.0 %" if how_many else "one thread (6.0 %"
+    named = f"toy fp32 on host with SME2 off and {worst}, one session{how_many})"
+    assert sweep["portable"].summary == f"Portable operators take more than 5 % of the time in {named}."
+
+
+def test_the_heading_of_a_cell_names_the_modules_whose_own_operators_take_time_and_no_other() -> None:
+    def module(path: str, share: float, own_share: float) -> ModuleRow:
+        return row(ModuleRow, module_path=path, share=share, own_share=own_share, kind="module")
+
+    encoder = [module("encoder", 0.9, 0.01), module("encoder.conv", 0.89, 0.89)]
+    assert heaviest_modules(encoder) == "encoder.conv 89.0 %"
+    assert heaviest_modules([*encoder, module("head", 0.05, 0.05)]) == "encoder.conv 89.0 % and head 5.0 %"
+    assert heaviest_modules([module("head", 0.06, 0.049)]) == ""

@@ -37,7 +37,7 @@ def test_a_regression_is_the_first_thing_that_a_reader_meets() -> None:
 
 
 def test_a_first_night_has_nothing_to_compare_with_and_counts_no_regressions() -> None:
-    first = verdict("insufficient data", baseline_nights=0)
+    first = verdict("new", baseline_nights=0)
     part = section_of(first)
     assert part.words == "Nothing to compare with: one series without an earlier night that counts."
     assert part.tables == []

@@ -28,3 +28,15 @@ def test_each_verdict_of_a_series_is_counted_once_and_others_are_not_named(absen
 def test_other_figures_that_got_worse_are_counted_before_the_series_without_a_change() -> None:
     rows = [verdict("no change", baseline_nights=3), verdict("regression", metric="peak memory")]
     assert [part.count for part in headline_parts(rows)] == ["other figures worse: 1", "1 of 1 series without a change"]
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("new", "Nothing to compare with: two series without an earlier night that counts."),
+        ("invalid environment", "2 of 2 series cannot be judged, conditions not met."),
+        ("insufficient data", "2 of 2 series cannot be judged, too little data."),
+    ],
+)
+def test_a_night_of_which_nothing_can_be_judged_has_the_reason_in_its_first_line(name: str, answer: str) -> None:
+    assert night_headline([verdict(name, baseline_nights=0)] * 2) == answer
