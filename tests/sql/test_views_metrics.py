@@ -30,7 +30,7 @@ WORSE: list[tuple[dict[str, Any], dict[str, Any], tuple[Any, ...]]] = [
     ({"stats": stats(load_ms=5)}, {"stats": stats(load_ms=15), "model__pte_sha256": "p2"},
         ("load time", "suspected", 5 * MB, 15 * MB, 3.0, "load time 5 ms -> 15 ms (+200 %)")),
     ({"warmup": 5}, {"warmup": 15, "model__pte_sha256": "p2"},
-        ("first execution", "suspected", 5 * MB, 15 * MB, 3.0, "first execution 5 ms -> 15 ms (+200.0 %)")),
+        ("first execution", "suspected", 5 * MB, 15 * MB, 3.0, "first execution 5 ms -> 15 ms (+200 %)")),
 ]  # fmt: skip
 
 
