@@ -910,7 +910,7 @@ CREATE TABLE series_operator_verdict (
     -- Name with layout, data types and kernel; the category for a category.
     operator VARCHAR NOT NULL,
     category VARCHAR NOT NULL,
-    -- regression, suspected, improvement, no change or insufficient data.
+    -- regression, suspected, improvement, suspected improvement, no change or insufficient data.
     verdict VARCHAR NOT NULL,
     -- Time over that of the baseline, without what all operators share; NULL for an operator that is new or gone.
     ratio DOUBLE,

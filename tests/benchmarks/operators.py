@@ -50,7 +50,7 @@ def simulate(noise: tuple[float, float]) -> None:
         for night in range(FIRST_NIGHT, NIGHTS):
             verdicts = set(words(steady[: night + 1]).values())
             alarms += bool(verdicts & {"regression", "improvement"})
-            suspected += "suspected" in verdicts
+            suspected += bool(verdicts & {"suspected", "suspected improvement"})
             nights_judged += 1
         slower = make_nights(generator, noise, 1.03, CHANGE_NIGHT + 3)
         ends = range(CHANGE_NIGHT + 1, CHANGE_NIGHT + 4)

@@ -193,8 +193,9 @@ def _judge_column(adjusted: AdjustedTimes, column: int, baseline: int, z: float)
     ]
     last = shifts[-1]
     is_suspect = last.is_suspect and len(ran[-1]) >= metric.min_sessions
+    suspicion: Verdict = "suspected" if last.distance > 0 else "suspected improvement"
     if len(ran[-1]) < MIN_SESSIONS:
-        return "suspected" if is_suspect else "insufficient data", math.exp(last.distance), None, None
+        return suspicion if is_suspect else "insufficient data", math.exp(last.distance), None, None
     agreeing = [
         each.is_suspect and each.distance * last.distance > 0
         for each, figures in zip(shifts, window, strict=True)
@@ -207,7 +208,7 @@ def _judge_column(adjusted: AdjustedTimes, column: int, baseline: int, z: float)
     verdict: Verdict = "no change"
     if is_suspect and not is_left_behind:
         is_confirmed = sum(agreeing) >= 2
-        verdict = ("regression" if last.distance > 0 else "improvement") if is_confirmed else "suspected"
+        verdict = ("regression" if last.distance > 0 else "improvement") if is_confirmed else suspicion
     return verdict, math.exp(last.distance), low, high
 
 
