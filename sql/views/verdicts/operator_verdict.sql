@@ -16,8 +16,8 @@ SELECT
     -- time of no operator.
     operator,
     category,
-    -- regression, suspected, improvement, suspected improvement, no change or insufficient data. An operator that is new
-    -- is a regression, one that is gone an improvement.
+    -- regression, suspected, improvement, suspected improvement, no change or insufficient data. An operator that is
+    -- new is a regression, one that is gone an improvement.
     series_operator_verdict.verdict,
     series_operator_verdict.ratio,
     series_operator_verdict.low,
