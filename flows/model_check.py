@@ -13,12 +13,13 @@ from devices.ondevice.lease import Lease, acquire, lease_ttl_s
 from devices.start_limits import Limits
 from flows.progress import export_status
 from sql.schema import is_scalar_operator
+from tasks.bundle.accuracy import Accuracy
 from tasks.bundle.cell import Cell
 from tasks.bundle.record import SessionRecord
 from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import read_etdump
-from tasks.export.entry import ExportRequest
+from tasks.export.entry import ExportRequest, ModelEntry
 from tasks.export.export import export_cases
 from tasks.export.exported import Export, ExportError
 from tasks.judge.operators.advice import HEAVY_SHARE, advice_text, operator_word
@@ -26,6 +27,7 @@ from tasks.measure.plan import plan_session
 from tasks.measure.session.accuracy import format_inaccuracy
 from tasks.measure.session.context import SessionContext, why_no_backend
 from tasks.measure.session.measure import measure
+from tasks.measure.session.samples import samples_sentence
 from tasks.measure.sweep_night import sweep_night
 from tasks.rows.shares import SessionTimes, Share, cell_sessions, session_times, share
 from tasks.runner.build import build_runner
@@ -86,20 +88,33 @@ class CheckedCase:
         notes = self.export.fault_notes
         if not self.has_time:
             return "; ".join([f"{self.record.status}: {self.record.reason}", *notes])
-        inaccuracy = format_inaccuracy([record.accuracy or () for record in self.records])
-        if inaccuracy:
-            return f"inaccurate: {inaccuracy}; {'; '.join(notes) or self._remedy}"
+        causes = [format_inaccuracy([record.accuracy or () for record in self.records])]
+        if self.samples and self.samples.is_inaccurate:
+            causes.append(samples_sentence(self.samples))
+        if wrong := "; ".join(filter(None, causes)):
+            return f"inaccurate: {wrong}; {'; '.join(notes) or self._remedy}"
         return "; ".join(notes) or None
+
+    @property
+    def samples(self) -> Accuracy | None:
+        """The figures of the entry's samples; None without any, or if this machine could not execute the program."""
+        return next((row for row in self.record.accuracy or () if row.samples), None)
 
     @property
     def _remedy(self) -> str:
         """What to do about inaccurate outputs of a program that computes what it should on the exporting machine."""
-        another = "" if self.export.precision == "fp32" else "use another precision; "
-        return f"{another}the mode numerics of a sweep shows the first layer that differs"
+        precision, samples = self.export.precision, self.samples
+        remedies = ["the mode numerics of a sweep shows the first layer that differs"]
+        if precision != "fp32":
+            remedies.insert(0, "use another precision")
+        if precision == "int8_static" and not (samples and samples.samples and samples.samples.calibrating):
+            given = "leave `calibration` out of the factory" if samples else "give `samples` like those of its task"
+            remedies.insert(0, f"{given}, so that samples calibrate it")
+        return ", or ".join(remedies[:-1]) + ("; " if remedies[:-1] else "") + remedies[-1]
 
 
 def check_model(
-    model: str,
+    model: str | ModelEntry,
     precision: str,
     data_dir: Path,
     *,
@@ -111,7 +126,8 @@ def check_model(
     Wait up to `wait_s` for the lease; `tell` gets the cause of the wait. The bundles are removed. Raises FarmError.
     """
     workspace = Workspace(data_dir.absolute())
-    with export_status(f"{model} {precision}") as tell_step:
+    title = f"{model if isinstance(model, str) else model.name} {precision}"
+    with export_status(title) as tell_step:
         exports = export_cases(ExportRequest(model, precision, workspace.exports), on_step=tell_step)
     runner = build_runner(host_platform(), workspace.runners)
     if cause := next(filter(None, (why_no_backend(export, runner) for export in exports)), None):
@@ -122,7 +138,7 @@ def check_model(
         open_device(spec) as device,
         acquire(
             device,
-            f"check of {model} {precision}",
+            f"check of {title}",
             ttl_s=lease_ttl_s(_DEADLINE_S),
             wait_s=wait_s,
             on_wait=lambda cause: tell(f"{spec.name} {cause}"),

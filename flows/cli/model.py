@@ -77,6 +77,9 @@ def check(
     max_portable: Annotated[
         float | None, typer.Option(min=0, max=100, help="Fail above this percentage of time in portable operators.")
     ] = None,
+    samples: Annotated[
+        Path | None, typer.Option(help="Folder with inputs that judge the model and calibrate int8_static.")
+    ] = None,
     format: TextOrJsonOption = "text",
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
@@ -87,13 +90,15 @@ def check(
     Exits with 1 if it cannot be exported or run, if its outputs are inaccurate, or above --max-portable.
     """
     from flows.model_check import check_model
+    from tasks.export.entry import parse_entry
     from tasks.export.exported import ExportError
 
     precision = recipe_name(precision)
     started = time.monotonic()
     problems, cases = [], []
     try:
-        for case in check_model(model, precision, data_dir, tell=lambda cause: show(f"waiting: {cause}", err=True)):
+        entry = parse_entry(model, samples) if samples else model
+        for case in check_model(entry, precision, data_dir, tell=lambda cause: show(f"waiting: {cause}", err=True)):
             cases.append(case)
             if format == "text":
                 show(*_text_lines(case))
@@ -162,12 +167,23 @@ def _text_lines(case: "CheckedCase") -> Iterator[str]:
         share = "not executed" if each.share is None else _percent(each.share)
         times = f" x {each.count}" if each.count else ""
         yield f"  {each.operator}{times}: {share}" + (f". {each.advice}" if each.advice else "")
-    if not case.record.accuracy:
+    yield from _accuracy_lines(case)
+
+
+def _accuracy_lines(case: "CheckedCase") -> Iterator[str]:
+    """Yield what is known about the outputs: for the measured input, and for the entry's samples."""
+    from tasks.measure.session.samples import samples_sentence
+
+    if not any(row.samples is None for row in case.record.accuracy or ()):
         yield "outputs: not compared, since there are no reference outputs"
     elif (error := _max_abs_error(case)) is None:
         yield "outputs: not compared, since no element is finite both here and in eager PyTorch"
     else:
-        yield f"outputs: largest absolute error against eager PyTorch {error:.1e}"
+        yield f"outputs for {case.export.input_name}: largest absolute error against eager PyTorch {error:.1e}"
+    if case.samples:
+        yield f"outputs for {samples_sentence(case.samples)}"
+    elif case.export.samples:
+        yield f"outputs for samples: none, since this export has no execution on this machine ({case.export.trial})"
 
 
 def _case_as_json(case: "CheckedCase") -> dict[str, Any]:
@@ -194,11 +210,17 @@ def _case_as_json(case: "CheckedCase") -> dict[str, Any]:
             for each in case.portable
         ],
         "max_abs_error": _max_abs_error(case) if case.has_time else None,
+        "samples": _samples_as_json(case),
         "left_out": export.left_out,
         "converted": describe_conversion(export.layers),
         "layers": export.layers,
         "problem": case.problem,
     }
+
+
+def _samples_as_json(case: "CheckedCase") -> dict[str, Any] | None:
+    row = case.samples
+    return row.samples.model_dump() | {"worst_snr_db": row.snr_db} if row and row.samples else None
 
 
 def _count_operators(case: "CheckedCase") -> tuple[int, int]:
@@ -214,5 +236,5 @@ def _percent(share: "Share") -> str:
 
 def _max_abs_error(case: "CheckedCase") -> float | None:
     """Return the largest error of all outputs in all sessions; None if none was compared."""
-    rows = (row for record in case.records for row in record.accuracy or ())
+    rows = (row for record in case.records for row in record.accuracy or () if not row.samples)
     return max((row.max_abs_error for row in rows if row.max_abs_error is not None), default=None)

@@ -154,10 +154,17 @@ by_session AS (
         max(min_snr_db) FILTER (reference = 'fp32') AS min_snr_fp32_db,
         min(snr_db) FILTER (reference = 'host') AS snr_host_db,
         max(min_snr_db) FILTER (reference = 'host') AS min_snr_host_db,
+        max(below) AS samples_below,
+        max(samples) AS samples,
+        min(snr_db) FILTER (reference = 'samples') AS snr_samples_db,
+        max(min_snr_db) FILTER (reference = 'samples') AS min_snr_samples_db,
+        max(worst) AS worst_sample,
+        min(score) AS score,
+        max(min_score) AS min_score,
         max(min_top1) AS min_top1,
         min(top1_agreement) FILTER (min_top1 IS NOT NULL) AS judged_top1,
         min(cosine) AS cosine,
-        min(top1_agreement) AS top1_agreement,
+        min(top1_agreement) FILTER (reference != 'samples') AS top1_agreement,
         min(first_difference) FILTER (is_inaccurate) AS first_difference
     FROM accuracy
     JOIN member USING (session_key)
@@ -178,6 +185,13 @@ SELECT
     min(top1_agreement) AS top1_agreement,
     min(snr_host_db) AS snr_host_db,
     max(min_snr_host_db) AS min_snr_host_db,
+    max(samples_below) AS samples_below,
+    max(samples) AS samples,
+    min(snr_samples_db) AS snr_samples_db,
+    max(min_snr_samples_db) AS min_snr_samples_db,
+    max(worst_sample) AS worst_sample,
+    min(score) AS score,
+    max(min_score) AS min_score,
     max(min_top1) AS min_top1,
     min(judged_top1) AS judged_top1,
     min(first_difference) AS first_difference

@@ -330,7 +330,8 @@ CREATE TABLE accuracy (
     session_key INTEGER NOT NULL,
     -- Number of the output, from 0.
     output INTEGER NOT NULL,
-    -- eager: eager PyTorch in the same precision; fp32: eager PyTorch in fp32.
+    -- eager: eager PyTorch in the same precision; fp32: eager PyTorch in fp32; host: the same program on the machine
+    -- that exported it; samples: the worst of the user's samples, executed there.
     reference VARCHAR NOT NULL,
     -- Largest absolute difference from the reference; NULL if no value is finite in both.
     max_abs_error DOUBLE,
@@ -355,7 +356,27 @@ CREATE TABLE accuracy (
     first_difference BIGINT,
     -- How far the scores of that token and of the reference's are from each other in eager PyTorch, relative to the
     -- root mean square of all scores; NULL if unknown.
-    margin DOUBLE
+    margin DOUBLE,
+    -- Number of samples; this and what follows is NULL for other references.
+    samples BIGINT,
+    -- Samples with an output beyond a limit.
+    below BIGINT,
+    -- File of the worst sample.
+    worst VARCHAR,
+    -- Median of the samples' SNR in dB; NULL if half of them equal the reference.
+    median_snr_db DOUBLE,
+    -- Mean of the user's score; NULL without one.
+    score DOUBLE,
+    -- The same for eager PyTorch before the conversion.
+    reference_score DOUBLE,
+    -- The least score that the entry in the sweep file states; NULL if it states none.
+    min_score DOUBLE,
+    -- Samples that calibrated the recipe, too.
+    calibrating BIGINT,
+    -- Machine that executed the samples: host name, system and processor.
+    machine VARCHAR,
+    -- Hash of the names and hashes of all samples.
+    sha256 VARCHAR
 );
 
 -- How far the values inside a model are from eager PyTorch, by session in mode numerics and layer.
@@ -767,6 +788,20 @@ CREATE TABLE cell_output (
     snr_host_db DOUBLE,
     -- Its limit.
     min_snr_host_db DOUBLE,
+    -- Samples with an output beyond a limit; NULL without samples.
+    samples_below BIGINT,
+    -- Number of samples.
+    samples BIGINT,
+    -- Least SNR of a sample, in dB.
+    snr_samples_db DOUBLE,
+    -- Its limit.
+    min_snr_samples_db DOUBLE,
+    -- File of the worst sample.
+    worst_sample VARCHAR,
+    -- Least mean score of the samples.
+    score DOUBLE,
+    -- Its limit.
+    min_score DOUBLE,
     -- Largest limit of top1_agreement.
     min_top1 DOUBLE,
     -- Least top1_agreement of the outputs that it applies to.

@@ -9,7 +9,7 @@ from tasks.bundle.values import Count, SmallCount
 
 
 class Layer(BaseModel):
-    """A layer whose values were compared; a figure that has no meaning is None: tasks/measure/session/difference.py."""
+    """A layer whose values were compared; a figure that has no meaning is None: tasks/export/outputs/difference.py."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

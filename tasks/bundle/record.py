@@ -10,6 +10,7 @@ from devices.errors import FarmError
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.platform import SIMULATED
+from tasks.bundle.accuracy import Accuracy, Finite
 from tasks.bundle.cell import Arm, Mode, Status, Variant
 from tasks.bundle.claims import CLAIM, Claims, contradiction_in
 from tasks.bundle.names import MAX_FILE_BYTES, FileName, Name, SessionId, Sha256
@@ -27,8 +28,6 @@ from tasks.bundle.values import (
     require_counts,
     require_order,
 )
-
-Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class BundleError(FarmError):
@@ -149,34 +148,6 @@ class DeviceRecord(_Record):
             mistake = "a simulated device must be stated as `emulated`: its times mean nothing"
             raise PydanticCustomError("simulated", mistake)
         return self
-
-
-class Accuracy(_Record):
-    """One output compared with one reference, by the figures of tasks/measure/session/difference.py.
-
-    Errors are None without a pair of finite values.
-    """
-
-    output: SmallCount
-    reference: Literal["host", "eager", "fp32"] = "eager"
-    """The same program on the machine that exported it, or eager PyTorch in the recipe's precision or in fp32."""
-    max_abs_error: float | None
-    max_rel_error: float | None
-    nonfinite_mismatches: Count
-    snr_db: float | None = None
-    cosine: float | None = None
-    top1_agreement: float | None = None
-    min_snr_db: Annotated[float | None, formerly("min_snr_db", "least_snr_db")] = None
-    """The limit that applied; None for tokens."""
-    min_top1: Annotated[float | None, formerly("min_top1", "least_top1")] = None
-    """The share of equal choices that the sweep file requires; None if it states none."""
-    is_inaccurate: bool | None = None
-    """Whether the output is beyond the limit; None if it was not judged."""
-    first_difference: Count | None = None
-    """Number, from 0, of the first written token that differs; None if none does, and of all other outputs."""
-    margin: Finite | None = None
-    """How far the scores of that token and of the reference's are from each other in eager PyTorch, relative to the
-    root mean square of all scores there; None if it is not one of the likeliest four, or unknown."""
 
 
 class FileRecord(_Record):

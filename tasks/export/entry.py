@@ -42,11 +42,15 @@ class AccuracyRequirement(BaseModel, extra="forbid", frozen=True):
     top1: float | None = Field(
         default=None, gt=0, le=1, description="Minimum share of rows with the same top class as fp32 or `expected`."
     )
+    score: float | None = Field(default=None, description="Minimum mean of the factory's `score` over the samples.")
+    samples_below: float | None = Field(
+        default=None, ge=0, lt=1, description="Allowed share of samples below the least SNR; default: none."
+    )
 
     @model_validator(mode="after")
     def _check_not_empty(self) -> "AccuracyRequirement":
-        if self.min_snr_db is None and self.top1 is None:
-            raise ValueError("`accuracy` is empty; set `min_snr_db`, `top1` or both")
+        if not self.model_dump(exclude_none=True):
+            raise ValueError(f"`accuracy` is empty; set one of {', '.join(type(self).model_fields)}")
         return self
 
 
@@ -72,6 +76,10 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
     generate: GenerateOptions | None = Field(
         default=None, description="Measures a language model as {prefill: [512], depth: [0, 512], decode: 64}."
     )
+    samples: Path | None = Field(
+        default=None, description="A folder with a file per sample: inputs that judge each recipe, and calibrate int8."
+    )
+    keep_samples: bool = Field(default=False, description="Copy the samples into the folder of each export.")
     accuracy: AccuracyRequirement | None = Field(
         default=None, description="Required accuracy of its outputs, such as {min_snr_db: 20, top1: 0.99}."
     )
@@ -108,6 +116,15 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
                 raise ValueError(f"`{key}` belongs to models with `{source}`")
         if self.expected and not self.inputs:
             raise ValueError("`expected` needs `inputs`: they are the outputs for these inputs")
+        if self.samples and (self.pte or self.generate):
+            raise ValueError(
+                "`samples` belongs to models with `factory`, and to those of transformers without `generate`"
+            )
+        if self.keep_samples and not self.samples:
+            raise ValueError("`keep_samples` needs `samples`")
+        of_samples = (self.accuracy.score, self.accuracy.samples_below) if self.accuracy else ()
+        if not self.samples and any(each is not None for each in of_samples):
+            raise ValueError("`score` and `samples_below` of `accuracy` need `samples`")
         name = self.name or str(getattr(self, sources[0]))
         if not _NAME.fullmatch(name):
             raise ValueError(f"the name `{name}` must consist of letters, digits and _ . / : + -; set `name`")
@@ -141,12 +158,19 @@ class ExportRequest:
         return parse_entry(self.model)
 
 
-def parse_entry(model: str | ModelEntry) -> ModelEntry:
-    """Return the entry that a text means, with paths relative to the working directory; raises InputError."""
+def parse_entry(model: str | ModelEntry, samples: Path | None = None) -> ModelEntry:
+    """Return the entry that a text means, with paths relative to the working directory, and with `samples` if given.
+
+    Raises InputError.
+    """
     if isinstance(model, ModelEntry):
         return model
     try:
-        return ModelEntry.model_validate(model)
+        entry = ModelEntry.model_validate(model)
+        if samples is None:
+            return entry
+        values = {key: getattr(entry, key) for key in type(entry).model_fields if getattr(entry, key)}
+        return ModelEntry.model_validate(values | {"samples": samples})
     except ValidationError as error:
         raise InputError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
 
@@ -159,6 +183,9 @@ def _resolve_files(entry: ModelEntry, folder: Path) -> dict[str, Any]:
     for key in ("pte", "etrecord"):
         if path := getattr(entry, key):
             resolved[key] = _resolve_file(path, folder)
+    if entry.samples:
+        resolved["samples"] = (folder / entry.samples).absolute()
+        sample_files(resolved["samples"])
     for key in ("data", "inputs", "expected"):
         resolved[key] = [_resolve_file(path, folder) for path in getattr(entry, key)]
     if entry.generate:
@@ -172,6 +199,16 @@ def _resolve_files(entry: ModelEntry, folder: Path) -> dict[str, Any]:
             raise ValueError(f"{weights}: no folder with config.json; name one, or a class such as BertConfig")
         resolved["transformers"] = str(weights)
     return resolved
+
+
+def sample_files(folder: Path) -> list[Path]:
+    """Return the files of a folder of samples by name, without hidden ones; raises ValueError if there is none."""
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such folder of samples; paths are relative to the sweep file")
+    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    if not files:
+        raise ValueError(f"{folder}: no samples; put a file for each sample there, such as .npz, .pt or .bin")
+    return files
 
 
 def _resolve_factory(written: str, folder: Path) -> str:

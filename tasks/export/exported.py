@@ -21,6 +21,7 @@ from tasks.store.files import hash_file, remove_atomically
 logger = logging.getLogger(__name__)
 EXPORT_VERSION = 2
 FORWARD = "forward"
+SAMPLES = "samples.json"
 Tensors = list[dict[str, Any]]
 Layers = list[dict[str, Any]]
 """The layers with weights of a method: {module, kind, type, weights, reason}. `type` is that of the stored weights,
@@ -131,6 +132,8 @@ class Export:
     """What ExecuTorch computes wrong on the exporting machine, see outputs/fault_search.py; None if nothing is."""
     layers: Layers = field(default_factory=list)
     """Of the case's method; empty for a prebuilt .pte file."""
+    samples: dict[str, str] | None = None
+    """{file, sha256} of the figures of the entry's samples; None without samples."""
     perplexity: float | None = None
     """In eager PyTorch on the entry's text; None without a text, and for recipes that change the program."""
     source_sha256: str | None = None
@@ -156,6 +159,11 @@ class Export:
     @property
     def outputs(self) -> Tensors:
         return self.case.outputs
+
+    @property
+    def input_name(self) -> str:
+        """What the measured input is called: the example inputs of a factory are random in most models."""
+        return "the inputs of the entry" if self.trial is None else "one random input"
 
     @property
     def fault_notes(self) -> list[str]:
@@ -203,6 +211,12 @@ class Export:
     def delegate_calls(self) -> tuple[tuple[int, int, str], ...] | None:
         """Chain, instruction and backend of each delegate call of the case's method; None if they cannot be read."""
         return self.program_method.delegate_calls if self.program_method else None
+
+    @cached_property
+    def sample_figures(self) -> dict[str, Any] | None:
+        """Content of samples.json, see outputs/samples.py; None without samples."""
+        figures: dict[str, Any] | None = json.loads((self.folder / SAMPLES).read_bytes()) if self.samples else None
+        return figures
 
     @cached_property
     def data_types(self) -> frozenset[DataType] | None:
@@ -253,8 +267,10 @@ def read_complete(folder: Path) -> tuple[Export, ...] | None:
         return None
     try:
         exports = read_exports(folder)
+        first = exports[0]
         files = [entry for export in exports for entry in (*export.case.tensors, *export.data)]
-        hashes = {"model.pte": exports[0].pte_sha256} | {entry["file"]: entry["sha256"] for entry in files}
+        files += [first.samples] if first.samples else []
+        hashes = {"model.pte": first.pte_sha256} | {entry["file"]: entry["sha256"] for entry in files}
         damaged = [name for name, sha256 in hashes.items() if hash_file(folder / name) != sha256]
         if not damaged:
             return exports

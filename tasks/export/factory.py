@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
@@ -29,6 +30,10 @@ class Method:
     """Inputs to measure, by the name of the case; empty: the example inputs."""
     calibration: list[Inputs] = field(default_factory=list)
     """For int8 quantization; empty: the example inputs and seeded permutations of them."""
+    read_sample: Callable[[Path], Inputs] | None = None
+    """Reads the inputs from the file of a sample, such as an image; None: the farm reads it, see outputs/samples.py."""
+    score: Callable[[Inputs, Path], float] | None = None
+    """Scores the outputs for a sample by the path of its file; only the mean over the samples is used."""
     setup: tuple[str, list[Inputs]] | None = None
     """(method, inputs): executed once with each of the inputs before the measurement, to fill state that methods
     share."""
@@ -96,6 +101,9 @@ def _build_method(name: Any, content: Any, factory: str) -> Method:
         if not isinstance(state, Mapping) or set(state) != {"method", "inputs"}:
             raise FarmError(f"{factory}: {name}: `setup` must be a dict of `method` and `inputs`")
         setup = state["method"], state["inputs"] if isinstance(state["inputs"], list) else [state["inputs"]]
+    for key in ("read_sample", "score"):
+        if content.get(key) is not None and not callable(content[key]):
+            raise FarmError(f"{factory}: {name}: `{key}` must be a function, not {_type_name(content[key])}")
     if shapes and not content.get("dynamic_shapes"):
         raise FarmError(f"{factory}: {name}: `shapes` needs `dynamic_shapes`, as torch.export takes it")
     return Method(name, **{**content, "shapes": shapes, "calibration": calibration, "setup": setup})

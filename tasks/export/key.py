@@ -5,6 +5,7 @@ that lowers. Your own model or recipe may use other modules and data files: the 
 their contents are part of the key from then on. So are the steps that an export left out (exports/left_out/).
 """
 
+import functools
 import hashlib
 import importlib.metadata
 import json
@@ -14,10 +15,10 @@ from typing import Any
 
 from devices.errors import FarmError
 from tasks.export import convert, factory, from_transformers, language_methods, recipes, references, sources, zoo
-from tasks.export.entry import ExportRequest, ModelEntry
+from tasks.export.entry import ExportRequest, ModelEntry, sample_files
 from tasks.export.exported import EXPORT_VERSION
 from tasks.export.lowering import buffers, delegation, layers, lower, passes, rewrites, trial, write
-from tasks.export.outputs import fault_search, randomness
+from tasks.export.outputs import difference, fault_search, randomness, samples
 from tasks.export.recipes import parse_recipe
 from tasks.export.tracing import inputs, trace
 from tasks.export.user_code import check_function, find_source
@@ -25,7 +26,7 @@ from tasks.store.files import hash_file, write_complete
 
 # The modules whose text decides the bytes of an export.
 _LOWERING = (buffers, delegation, layers, lower, passes, rewrites, trial, write)
-_OUTPUTS, _TRACING = (fault_search, randomness), (inputs, trace)
+_OUTPUTS, _TRACING = (difference, fault_search, randomness, samples), (inputs, trace)
 _CODE = (
     *(convert, factory, from_transformers, language_methods, recipes, references, sources),
     *(*_LOWERING, *_OUTPUTS, *_TRACING),
@@ -77,6 +78,7 @@ def _input_key(request: ExportRequest) -> str:
             "python": versions()["python"],
             "distributions": {name: _version(name) for name in _DISTRIBUTIONS},
             **({"taps": hash_file(_TAPS)} if request.taps else {}),
+            **({"samples": _sample_hashes(entry), "keep": entry.keep_samples} if entry.samples else {}),
         }
     )
     used = _read_used(request)
@@ -155,6 +157,21 @@ def _source_files(entry: ModelEntry) -> list[Path]:
     if entry.generate:
         files += [path for path in (entry.generate.prompt, entry.generate.text) if path]
     return files
+
+
+def _sample_hashes(entry: ModelEntry) -> list[list[str]]:
+    """Return name and hash of each sample: they calibrate int8_static, and their figures belong to the export."""
+    try:
+        files = sample_files(entry.samples) if entry.samples else []
+    except ValueError as error:
+        raise FarmError(str(error)) from None
+    return [[path.name, _hash_unchanged(path, path.stat().st_mtime_ns, path.stat().st_size)] for path in files]
+
+
+@functools.cache
+def _hash_unchanged(path: Path, modified_ns: int, size_bytes: int) -> str:
+    """Return the hash of a file, which is read again only if its time or size changes: there may be thousands."""
+    return hash_file(path)
 
 
 def check_user_functions(request: ExportRequest) -> None:

@@ -15,7 +15,7 @@ from devices.local import LocalDevice
 from devices.ondevice.lease import acquire, current_holder
 from flows import model_check
 from flows.model_check import SESSIONS, check_model
-from tasks.bundle.record import Accuracy
+from tasks.bundle.accuracy import Accuracy
 from tasks.export.accuracy_limits import recipe_limits
 from tasks.measure.session.accuracy import References, compare_outputs
 from tests.fixtures.command import Command, Ended
@@ -71,7 +71,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
         delegated=[{"operator": "aten.convolution.default", "count": 1}],
         left_out=[{"step": "a_pass", "method": None, "reason": "why"}], layers=[],
         notes=["exported without a_pass: why"],
-        fault_notes=made.fault_notes,
+        fault_notes=made.fault_notes, input_name="one random input", samples=None,
     )  # fmt: skip
     monkeypatch.setattr(model_check, "export_cases", lambda *_, **__: [export])
     runner = SimpleNamespace(runner_sha256="r", platform="linux-x86_64", backends=frozenset({"XnnpackBackend"}))

@@ -13,6 +13,13 @@ SELECT
         min_snr_db: min_snr_db,
         snr_fp32_db: snr_fp32_db,
         min_snr_fp32_db: min_snr_fp32_db,
+        samples: samples,
+        samples_below: samples_below,
+        snr_samples_db: snr_samples_db,
+        min_snr_samples_db: min_snr_samples_db,
+        worst_sample: worst_sample,
+        score: score,
+        min_score: min_score,
         first_difference: first_difference,
         judged_top1: judged_top1,
         min_top1: min_top1

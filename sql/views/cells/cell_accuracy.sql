@@ -27,6 +27,20 @@ SELECT
     snr_host_db,
     -- Its limit, which is tight: the cost of the recipe is on both sides.
     min_snr_host_db,
+    -- Number of the entry's samples, which the machine that exported the program executed; NULL without samples.
+    samples,
+    -- Samples with an output beyond a limit.
+    samples_below,
+    -- Least SNR of a sample, in dB, against fp32 or, for fp32, eager PyTorch; NULL if it is infinite or unknown.
+    snr_samples_db,
+    -- Its limit.
+    min_snr_samples_db,
+    -- File of the worst sample.
+    worst_sample,
+    -- Mean of the user's score over the samples; NULL without one.
+    score,
+    -- The least score that the entry in the sweep file states; NULL if it states none.
+    min_score,
     max_abs_error,
     cosine,
     -- Least share of rows that choose the same class as a reference; see session_accuracy.

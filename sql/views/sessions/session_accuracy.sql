@@ -1,13 +1,14 @@
 -- Reads: accuracy, _session
 -- Every output of every session that succeeded, compared with the same program on the machine that exported it, with
--- eager PyTorch in the same precision and, unless that is fp32, in fp32. A session without rows was not compared.
+-- eager PyTorch in the same precision and, unless that is fp32, in fp32. A session without rows was not compared. An
+-- entry with samples adds a row with the figures of the worst sample, executed on the machine that exported it.
 CREATE OR REPLACE VIEW session_accuracy AS
 SELECT
     COLUMNS(_cell_name()),
     session_id,
     output,
     -- host: the same program on the machine that exported it; eager: eager PyTorch in the same precision, for
-    -- quantizing recipes the quantized model; fp32: eager PyTorch in fp32.
+    -- quantizing recipes the quantized model; fp32: eager PyTorch in fp32; samples: all samples, see below.
     reference,
     -- Whether the output is beyond the limit: its SNR is below min_snr_db, it is NaN or infinite where fp32 is finite,
     -- or finite where no reference is, its top1_agreement is below min_top1, or it is off by more than 0.001 where the
@@ -39,6 +40,25 @@ SELECT
     -- in dB, either token is right. NULL if the token is not one of the likeliest four, against fp32, and for recipes
     -- that change the program.
     margin,
+    -- Number of samples; this and what follows is NULL for other references.
+    samples,
+    -- Samples with an output beyond a limit.
+    below AS samples_below,
+    -- File of the worst sample, whose snr_db and errors this row has. Its top1_agreement is the mean of all samples.
+    worst AS worst_sample,
+    median_snr_db,
+    -- Mean of the user's score over the samples; NULL without one.
+    score,
+    -- The same for eager PyTorch before the conversion.
+    reference_score,
+    -- The least score that the entry in the sweep file states; NULL if it states none.
+    min_score,
+    -- Samples that calibrated the recipe, too.
+    calibrating AS calibrating_samples,
+    -- Machine that executed the samples: host name, system and processor.
+    machine AS samples_machine,
+    -- Hash of the names and hashes of all samples.
+    sha256 AS samples_sha256,
     runner_source,
     COLUMNS(_cell_content())
 FROM accuracy

@@ -32,6 +32,7 @@ from tasks.export.lowering.trial import Trial, execute_on_host
 from tasks.export.lowering.write import write_program
 from tasks.export.outputs.fault_search import RUNTIME_TOLERANCE, find_fault
 from tasks.export.outputs.randomness import find_random
+from tasks.export.outputs.samples import Samples
 from tasks.export.process.sandbox import is_failed_allocation
 from tasks.export.recipes import Recipe
 from tasks.export.references import (
@@ -58,12 +59,13 @@ def build(
     user_recipe: Any = None,
     *,
     taps: bool = False,
+    samples: Samples | None = None,
     log: Path | None = None,
 ) -> dict[str, Any]:
     """Write the program, its ETRecord, sources and cases' tensors to `folder`; return their part of export.json.
 
     `user_recipe` is the function of your own recipe. With `taps`, the program also returns the values of its layers,
-    and has neither ETRecord nor sources. `log` is the file that this process prints to.
+    and has neither ETRecord nor sources. `samples` judge it. `log` is the file that this process prints to.
     Raises NotApplicableError if the recipe has no meaning for the model, and FarmError if the program fails here.
     """
     import torch
@@ -78,13 +80,15 @@ def build(
         wrong = [each for each in model.cases if program.distances[each.name] > RUNTIME_TOLERANCE and not taps]
         case = next((each for each in wrong if each.method.program_method == name), None)
         operators["fault"] = find_fault(case, model.converted[name].program, log) if case else None
+    trial = program.trial.outcome
     return {
         "pte_sha256": hash_file(folder / "model.pte"),
         "pte_bytes": (folder / "model.pte").stat().st_size,
         "methods": program.operators,
-        "trial": program.trial.outcome,
+        "trial": trial,
         "left_out": [asdict(step) for step in (*model.left_out, *program.left_out)],
         "perplexity": model.perplexity,
+        "samples": samples and samples.judge(model.modules, program.operators, trial, folder, log),
         "cases": [asdict(_write_case(model, case, hosts.get(case.name, []), folder)) for case in model.cases],
     }
 
@@ -164,10 +168,7 @@ def _write_case(model: _Model, case: CaseInputs, host: Outputs, folder: Path) ->
         outputs_host=write("host", host),
         choices={name: write(f"choices-{name}", each) for name, each in choices.items()},
         setup={"method": setup[0], "inputs": write("setup", chain(*setup[1]))} if setup else None,
-        tokens=method.tokens,
-        kv_depth=method.kv_depth,
-        prompt_tokens=method.prompt_tokens,
-        steps=method.steps,
+        **{key: getattr(method, key) for key in ("tokens", "kv_depth", "prompt_tokens", "steps")},
         is_dynamic=method.dynamic_shapes is not None,
         taps=taps,
     )

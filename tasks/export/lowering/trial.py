@@ -4,9 +4,10 @@ A program that no device can run fails here, once, with the cause. The outputs a
 program must return almost the same. That has a tighter limit than the distance from eager PyTorch.
 """
 
+import functools
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,24 +58,42 @@ def execute_on_host(pte: Path, cases: Sequence[CaseInputs], log: Path | None) ->
     if cause:
         logger.info("not tried here: %s", cause)
         return Trial(f"not tried here: {cause}")
-    return Trial(SUCCEEDED, {case.name: _execute_case(runtime, pte, case, log) for case in cases})
+    logger.info("executing the program on this machine")
+    return Trial(SUCCEEDED, {case.name: _execute_case(_load(pte), case, log) for case in cases})
 
 
-def _execute_case(runtime: Any, pte: Path, case: CaseInputs, log: Path | None) -> Outputs:
-    """Return the outputs of a case, executed like a session; the program is loaded again, so that its state is new.
+def execute_each(
+    pte: Path, cases: Iterable[CaseInputs], log: Path | None, *, again: bool
+) -> Iterator[tuple[CaseInputs, Outputs]]:
+    """Yield each case with its outputs; load the program once, or with `again` for each case, so that its state is new.
+
+    The program must have been tried. Raises FarmError as `execute_on_host` does.
+    """
+    load: Callable[[], Any] | None = None
+    for case in cases:
+        load = _load(pte) if load is None or again else load
+        yield case, _execute_case(load, case, log)
+
+
+def _load(pte: Path) -> Callable[[], Any]:
+    """Return a function that loads the program at its first call, and returns the same one from then on."""
+    from executorch.runtime import Runtime, Verification
+
+    return functools.cache(lambda: Runtime.get().load_program(pte, verification=Verification.Minimal))
+
+
+def _execute_case(load: Callable[[], Any], case: CaseInputs, log: Path | None) -> Outputs:
+    """Return the outputs of a case of the program that `load` returns, executed like a session.
 
     Raises FarmError with the runtime's cause, read from what it added to `log`.
     """
-    from executorch.runtime import Verification
-
     name, setup = case.method.program_method, case.method.setup
     setup_steps = [(setup[0], inputs) for inputs in setup[1]] if setup else []
     steps = [*setup_steps, *([(name, case.inputs)] * (case.method.steps or 1))]
     printed_bytes = log.stat().st_size if log else 0
     outputs: Outputs = []
-    logger.info("executing %s on this machine", name)
     try:
-        program = runtime.load_program(pte, verification=Verification.Minimal)
+        program = load()
         for name, _ in steps:  # all before the first execution: loading a method may initialize the state
             program.load_method(name)
         for name, inputs in steps:

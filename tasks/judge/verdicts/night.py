@@ -118,6 +118,11 @@ def describe_inaccuracy(figures: Mapping[str, Any]) -> str:
         for name, reference in _REFERENCES.items()
         if _is_below(snr_db := figures[name], min_snr_db := figures[f"min_{name}"])
     ]
+    if below := figures["samples_below"]:
+        worst = f"the worst is {figures['worst_sample']}"
+        beyond.append(f"{below} of {figures['samples']} samples are below their limit, {worst}")
+    if _is_below(score := figures["score"], min_score := figures["min_score"]):
+        beyond.append(f"score {score:.4g} of the samples, limit {min_score:g}")
     if figures["first_difference"] is not None:
         beyond.append(f"token {figures['first_difference']} differs")
     if _is_below(top1 := figures["judged_top1"], min_top1 := figures["min_top1"]):

@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from devices.errors import FarmError
+from tasks.bundle.accuracy import Accuracy
 from tasks.bundle.layer_drift import Layer, LayerDrift
 from tasks.bundle.names import LAYER_DRIFT
-from tasks.bundle.record import Accuracy
 from tasks.export.accuracy_limits import AccuracyLimits
 from tasks.export.entry import AccuracyRequirement
-from tasks.measure.session.difference import Difference, TensorFile, compare_tensors, first_difference, score_margin
+from tasks.export.outputs.difference import Difference, TensorFile, compare_tensors, first_difference, score_margin
 from tasks.store.files import hash_file
 
 ZERO_LIMIT = 1e-3
@@ -87,11 +87,11 @@ def compare_outputs(references: References, collected: Path) -> list[Accuracy]:
 
 
 def format_inaccuracy(sessions: Sequence[Sequence[Accuracy]]) -> str | None:
-    """Return the worst output of a cell's sessions with its limit; None if the cell is not inaccurate.
+    """Return the worst output of a cell's sessions with its limit; None if none is inaccurate. Samples do not count.
 
     As in the view cell_accuracy, one output of one session is enough.
     """
-    wrong = [[row for row in rows if row.is_inaccurate] for rows in sessions]
+    wrong = [[row for row in rows if row.is_inaccurate and not row.samples] for rows in sessions]
     if not any(wrong):
         return None
     # One without an SNR is farther off than any other.
@@ -161,7 +161,7 @@ def _judged(
         is_inaccurate = not is_tie and not difference.is_equal if is_judged else None
         min_snr_db = None
     else:
-        is_inaccurate = _is_inaccurate(difference, min_snr_db, is_integer=np.dtype(files[1].dtype).kind in "iub")
+        is_inaccurate = is_beyond_limit(difference, min_snr_db, is_integer=np.dtype(files[1].dtype).kind in "iub")
     if min_top1 is not None and difference.top1_agreement is not None:
         is_inaccurate = bool(is_inaccurate) or difference.top1_agreement < min_top1
     return Accuracy(
@@ -193,7 +193,7 @@ def max_margin(min_snr_db: float) -> float:
     return float(2 * 10 ** (-min_snr_db / 20))
 
 
-def _is_inaccurate(difference: Difference, min_snr_db: float, *, is_integer: bool) -> bool | None:
+def is_beyond_limit(difference: Difference, min_snr_db: float, *, is_integer: bool) -> bool | None:
     """Return whether an output is beyond its limit; None if its figures are inconclusive."""
     if difference.lost:
         return True  # as an fp16 value that is infinite in eager PyTorch too, but finite in fp32

@@ -35,6 +35,7 @@ from tasks.measure.session.collect import (
 from tasks.measure.session.context import SessionContext, pushed_contents, runner_command
 from tasks.measure.session.ready import wait_until_ready, with_readiness
 from tasks.measure.session.record import SessionResult, checked_record, error_code, unexpected_end
+from tasks.measure.session.samples import judge_samples, with_samples
 from tasks.rows.consistency import checksum_contradiction, contradiction_between, copied_etdump
 from tasks.runner.min_versions import why_too_old
 from tasks.store.bundle_store import BundleStore
@@ -151,7 +152,9 @@ def _judge(context: SessionContext, result: SessionResult, job: JobResult, colle
             raise Unsuccessful("failed", "contradiction", f"{cause}; check the runner")
         if session.cell.mode == "numerics":
             write_layer_drift(export.case.taps, len(export.outputs), export.folder, collected)
-        result.accuracy = compare_outputs(_references(context, session), collected)
+        references = _references(context, session)
+        samples = judge_samples(export, references.limits, context.accuracy)
+        result.accuracy = with_samples(compare_outputs(references, collected), samples)
         check_conditions(session, job, context.limits)
     except Unsuccessful as end:
         free_bytes = result.after.free_disk_bytes if result.after else None

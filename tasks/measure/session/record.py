@@ -17,9 +17,9 @@ from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.ondevice.job import JobResult
 from devices.untrusted import excerpt
+from tasks.bundle.accuracy import Accuracy
 from tasks.bundle.names import RECORD
 from tasks.bundle.record import (
-    Accuracy,
     DeviceRecord,
     FileRecord,
     LimitCheck,

@@ -11,6 +11,7 @@ import pytest
 
 from tasks.export.accuracy_limits import AccuracyLimits, recipe_limits
 from tasks.export.entry import AccuracyRequirement
+from tasks.export.outputs.difference import TensorFile, compare_tensors
 from tasks.measure.session.accuracy import (
     ZERO_LIMIT,
     OutputMismatchError,
@@ -19,7 +20,6 @@ from tasks.measure.session.accuracy import (
     format_inaccuracy,
     max_margin,
 )
-from tasks.measure.session.difference import TensorFile, compare_tensors
 
 INF, NAN = float("inf"), float("nan")
 LIMITS = AccuracyLimits(eager_db=30, fp32_db=20, host_db=40)
@@ -164,7 +164,7 @@ def test_outputs_of_nan_agree_with_no_choice(
 def test_the_figures_of_an_output_do_not_depend_on_its_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, shape: tuple[int, ...]
 ) -> None:
-    monkeypatch.setattr("tasks.measure.session.difference.BLOCK_ELEMENTS", block)
+    monkeypatch.setattr("tasks.export.outputs.difference.BLOCK_ELEMENTS", block)
     # given outputs of few different values, so that rows have several largest elements, some zeros and a NaN in both
     chance = np.random.default_rng(len(shape))
     want = chance.integers(-2, 4, shape).astype(np.float32)

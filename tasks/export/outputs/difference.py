@@ -1,7 +1,7 @@
 """Compare two tensors in blocks, so that memory does not depend on their size."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,20 +69,35 @@ def has_choices(dtype: str, shape: tuple[int, ...]) -> bool:
 
 def compare_tensors(got: TensorFile, want: TensorFile) -> Difference:
     """Compare a tensor with its reference, which has as many elements; their types may differ."""
-    sums = _Sums()
-    has_rows = has_choices(want.dtype, want.shape)
-    row_elements = want.shape[-1] if has_rows else 1
-    block_elements = max(BLOCK_ELEMENTS // row_elements, 1) * row_elements
-    rows = agreeing = 0
-    for one, other in zip(_blocks(got, block_elements), _blocks(want, block_elements), strict=True):
+    elements = _block_elements(want.dtype, want.shape)
+    return _compare(_blocks(got, elements), _blocks(want, elements), want.dtype, want.shape)
+
+
+def compare_values(got: NDArray[Any], want: NDArray[Any]) -> Difference:
+    """Compare an array with its reference, as `compare_tensors` does."""
+    one, other = (each.reshape(-1).astype(np.float64) for each in (got, want))
+    return _compare([one] if len(one) else [], [other] if len(other) else [], str(want.dtype), want.shape)
+
+
+def _block_elements(dtype: str, shape: tuple[int, ...]) -> int:
+    """Return the elements of a block: whole rows, where a row is a choice."""
+    row_elements = shape[-1] if has_choices(dtype, shape) else 1
+    return max(BLOCK_ELEMENTS // row_elements, 1) * row_elements
+
+
+def _compare(got: Iterable[_Values], want: Iterable[_Values], dtype: str, shape: tuple[int, ...]) -> Difference:
+    """Compare the blocks of a tensor with those of its reference, which has this type and shape."""
+    sums, rows, agreeing = _Sums(), 0, 0
+    has_rows = has_choices(dtype, shape)
+    for one, other in zip(got, want, strict=True):
         sums.add(one, other)
         if has_rows:
-            agrees = _same_choice(one.reshape(-1, row_elements), other.reshape(-1, row_elements))
+            agrees = _same_choice(one.reshape(-1, shape[-1]), other.reshape(-1, shape[-1]))
             rows += len(agrees)
             agreeing += int(agrees.sum())
     if has_rows:
         return sums.difference(agreeing / rows if rows else None)
-    is_integer = np.dtype(want.dtype).kind in "iub"
+    is_integer = np.dtype(dtype).kind in "iub"
     return sums.difference(sums.equal_share() if is_integer else None)
 
 

@@ -1,0 +1,69 @@
+"""How far the outputs of a session are from their references: a part of session.json."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tasks.bundle.names import FileName, Name, Sha256
+from tasks.bundle.values import Count, Positive, SmallCount, formerly
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SampleRecord(_Record):
+    """What the samples of an entry show, as executed on the machine that exported the program."""
+
+    samples: Positive
+    below: SmallCount
+    """Those with an output beyond a limit."""
+    worst: FileName
+    """The file of the worst sample."""
+    median_snr_db: Finite | None
+    """None if it is infinite, because half of the samples equal the reference, or unknown."""
+    score: Finite | None = None
+    """Mean of the user's function; None without one."""
+    reference_score: Finite | None = None
+    """The same for the outputs of eager PyTorch, before the conversion."""
+    min_score: Finite | None = None
+    """The score that the sweep file requires; None if it states none."""
+    calibrating: SmallCount = 0
+    """Those that calibrated the recipe, too."""
+    machine: Name
+    """Host name, system and processor."""
+    sha256: Sha256
+    """Of the names and hashes of all samples."""
+
+
+class Accuracy(_Record):
+    """One output compared with one reference, by the figures of tasks/export/outputs/difference.py.
+
+    Errors are None without a pair of finite values.
+    """
+
+    output: SmallCount
+    reference: Literal["host", "eager", "fp32", "samples"] = "eager"
+    """The same program on the machine that exported it, or eager PyTorch in the recipe's precision or in fp32.
+    `samples`: the row has the figures of the worst sample."""
+    max_abs_error: float | None
+    max_rel_error: float | None
+    nonfinite_mismatches: Count
+    snr_db: float | None = None
+    cosine: float | None = None
+    top1_agreement: float | None = None
+    min_snr_db: Annotated[float | None, formerly("min_snr_db", "least_snr_db")] = None
+    """The limit that applied; None for tokens."""
+    min_top1: Annotated[float | None, formerly("min_top1", "least_top1")] = None
+    """The share of equal choices that the sweep file requires; None if it states none."""
+    is_inaccurate: bool | None = None
+    """Whether the output is beyond the limit; None if it was not judged."""
+    first_difference: Count | None = None
+    """Number, from 0, of the first written token that differs; None if none does, and of all other outputs."""
+    margin: Finite | None = None
+    """How far the scores of that token and of the reference's are from each other in eager PyTorch, relative to the
+    root mean square of all scores there; None if it is not one of the likeliest four, or unknown."""
+    samples: SampleRecord | None = None
+    """All samples; None for other references."""
