@@ -13,7 +13,7 @@ from devices.ondevice.lease import Lease, acquire, lease_ttl_s
 from devices.start_limits import Limits
 from flows.progress import export_status
 from sql.schema import is_scalar_operator
-from tasks.bundle.accuracy import Accuracy
+from tasks.bundle.accuracy import Accuracy, samples_sentence
 from tasks.bundle.cell import Cell
 from tasks.bundle.record import SessionRecord
 from tasks.bundle.robust_statistics import MIN_SESSIONS
@@ -27,7 +27,6 @@ from tasks.measure.plan import plan_session
 from tasks.measure.session.accuracy import format_inaccuracy
 from tasks.measure.session.context import SessionContext, why_no_backend
 from tasks.measure.session.measure import measure
-from tasks.measure.session.samples import samples_sentence
 from tasks.measure.sweep_night import sweep_night
 from tasks.rows.shares import SessionTimes, Share, cell_sessions, session_times, share
 from tasks.runner.build import build_runner
@@ -90,7 +89,7 @@ class CheckedCase:
             return "; ".join([f"{self.record.status}: {self.record.reason}", *notes])
         causes = [format_inaccuracy([record.accuracy or () for record in self.records])]
         if self.samples and self.samples.is_inaccurate:
-            causes.append(samples_sentence(self.samples))
+            causes.append(samples_sentence(self.samples.columns))
         if wrong := "; ".join(filter(None, causes)):
             return f"inaccurate: {wrong}; {'; '.join(notes) or self._remedy}"
         return "; ".join(notes) or None

@@ -172,7 +172,7 @@ def _text_lines(case: "CheckedCase") -> Iterator[str]:
 
 def _accuracy_lines(case: "CheckedCase") -> Iterator[str]:
     """Yield what is known about the outputs: for the measured input, and for the entry's samples."""
-    from tasks.measure.session.samples import samples_sentence
+    from tasks.bundle.accuracy import samples_sentence
 
     if not any(row.samples is None for row in case.record.accuracy or ()):
         yield "outputs: not compared, since there are no reference outputs"
@@ -181,7 +181,7 @@ def _accuracy_lines(case: "CheckedCase") -> Iterator[str]:
     else:
         yield f"outputs for {case.export.input_name}: largest absolute error against eager PyTorch {error:.1e}"
     if case.samples:
-        yield f"outputs for {samples_sentence(case.samples)}"
+        yield f"outputs for {samples_sentence(case.samples.columns)}"
     elif case.export.samples:
         yield f"outputs for samples: none, since this export has no execution on this machine ({case.export.trial})"
 

@@ -18,6 +18,16 @@ worst AS (
         max(margin) AS margin,
         max(min_snr_db) AS min_snr_db,
         bool_or(is_inaccurate) AS is_inaccurate,
+        any_value(samples) AS samples,
+        any_value(samples_below) AS below,
+        any_value(worst_sample) AS worst,
+        any_value(median_snr_db) AS median_snr_db,
+        any_value(score) AS score,
+        any_value(reference_score) AS reference_score,
+        any_value(min_score) AS min_score,
+        max(min_top1) AS min_top1,
+        any_value(calibrating_samples) AS calibrating,
+        any_value(samples_machine) AS machine,
         count(DISTINCT session_id) AS sessions
     FROM session_accuracy
     JOIN cell USING (cell, sweep_id)

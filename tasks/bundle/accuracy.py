@@ -1,6 +1,7 @@
 """How far the outputs of a session are from their references: a part of session.json."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -67,3 +68,33 @@ class Accuracy(_Record):
     root mean square of all scores there; None if it is not one of the likeliest four, or unknown."""
     samples: SampleRecord | None = None
     """All samples; None for other references."""
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The fields, and beside them those of the samples if there are any."""
+        return self.model_dump(exclude={"samples"}) | (self.samples.model_dump() if self.samples else {})
+
+
+def samples_sentence(row: Mapping[str, Any]) -> str:
+    """Return what samples show and which machine executed them, from the columns of their row."""
+    if not row["below"] and row["snr_db"] is None:
+        levels = "outputs equal eager PyTorch's"
+    else:
+        levels = f"SNR median {_decibels(row['median_snr_db'])}, worst {_decibels(row['snr_db'])} ({row['worst']})"
+    parts = [
+        f"{row['samples']} samples, executed on {row['machine']} at the export: {levels}",
+        f"{row['below']} below {row['min_snr_db']:g} dB ({100 * row['below'] / row['samples']:.1f} %)",
+    ]
+    if row["top1_agreement"] is not None:
+        minimum = f", required {100 * row['min_top1']:g} %" if row["min_top1"] is not None else ""
+        parts.append(f"same top class in {100 * row['top1_agreement']:.1f} %{minimum}")
+    if row["score"] is not None:
+        minimum = f", required {row['min_score']:g}" if row["min_score"] is not None else ""
+        parts.append(f"score {row['score']:.4g}, in eager PyTorch {row['reference_score']:.4g}{minimum}")
+    if row["calibrating"]:
+        parts.append(f"calibrated with {row['calibrating']} of them")
+    return "; ".join(parts)
+
+
+def _decibels(value: float | None) -> str:
+    return "equal or unknown" if value is None else f"{value:.1f} dB"

@@ -16,11 +16,13 @@ def accuracy(answers: Answers) -> Section:
     rows, without = answers.rows(AccuracyRow), answers.rows(NotComparedRow)
     blocks: list[Block] = [
         Paragraph(
-            "Outputs of the last run compared on the same weights and inputs. With the same program on the machine "
+            "Outputs of the last run for one random input (the example of the factory), compared on the same weights. "
+            "With the same program on the machine "
             "that exported it: does the device compute what the program computes? Its limit is tight. With eager "
             "PyTorch in the same precision, which shows the error of the backend, and in fp32, which adds the cost "
             "of the precision: their limits are those of the recipe, or of the entry in the sweep file. A "
-            "cell with an SNR below its limit is inaccurate: its times are shown, but never count as faster. The "
+            "cell with an SNR below its limit is inaccurate: its times are shown, but never count as faster. An entry "
+            "with samples is judged by them; the machine that exported it executes them. The "
             "limits of recipes find broken exports; what a task can lose is for its own data to decide."
         )
     ]

@@ -127,10 +127,7 @@ def _detail_rows(folder: Path, record: SessionRecord) -> dict[str, list[Row]]:
         "session_gate": [
             {"limit_name": check.limit, **check.model_dump(exclude={"limit"})} for check in record.limit_checks
         ],
-        "accuracy": [
-            output.model_dump(exclude={"samples"}) | (output.samples.model_dump() if output.samples else {})
-            for output in record.accuracy or []
-        ],
+        "accuracy": [output.columns for output in record.accuracy or []],
         "layer_value": [layer.model_dump() for layer in layers],
         **(kernel_rows(folder, record) if record.status == "succeeded" else {}),
     }

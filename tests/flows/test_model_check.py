@@ -15,7 +15,7 @@ from devices.local import LocalDevice
 from devices.ondevice.lease import acquire, current_holder
 from flows import model_check
 from flows.model_check import SESSIONS, check_model
-from tasks.bundle.accuracy import Accuracy
+from tasks.bundle.accuracy import Accuracy, SampleRecord
 from tasks.export.accuracy_limits import recipe_limits
 from tasks.measure.session.accuracy import References, compare_outputs
 from tests.fixtures.command import Command, Ended
@@ -148,6 +148,29 @@ def test_outputs_that_a_sweep_would_call_inaccurate_fail_the_check(
     document = json.loads(check("--format", "json").out)
     error = max(each.max_abs_error or 0 for each in judged)
     assert (document["ready"], document["cases"][0]["max_abs_error"]) == (told is None, error)
+
+
+@pytest.mark.parametrize("is_inaccurate", [True, False])
+def test_samples_are_stated_and_judge_the_model(
+    stand_in: StandIn, check: Callable[..., Ended], is_inaccurate: bool
+) -> None:
+    record = SampleRecord(
+        samples=4, below=1, worst="b.png", median_snr_db=30.0, score=0.5, reference_score=0.75, machine="lab",
+        sha256="0" * 64,
+    )  # fmt: skip
+    figures = {"output": 0, "reference": "samples", "max_abs_error": 1.0, "max_rel_error": None, "snr_db": 2.0}
+    figures |= {"nonfinite_mismatches": 0, "min_snr_db": 5.0, "is_inaccurate": is_inaccurate}
+    stand_in.accuracy = [[Accuracy(**figures, samples=record)]] * SESSIONS
+    ended = check()
+    sentence = (
+        "4 samples, executed on lab at the export: SNR median 30.0 dB, worst 2.0 dB (b.png); 1 below 5 dB (25.0 %)"
+    )
+    assert f"outputs for {sentence}; score 0.5, in eager PyTorch 0.75" in ended.lines
+    assert ended.code == int(is_inaccurate)
+    assert (sentence in ended.lines[-1]) == is_inaccurate
+    document = json.loads(check("--format", "json").out)
+    assert_documented("model check", document)
+    assert document["cases"][0]["samples"]["worst_snr_db"] == 2.0
 
 
 def test_what_is_random_or_wrong_in_the_export_fails_the_check_and_is_the_cause(

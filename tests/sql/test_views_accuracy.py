@@ -33,6 +33,14 @@ def outputs(snr_db: float, fp32_db: float = 40.0) -> list[dict[str, Any]]:
 GOOD, BAD = outputs(50.0), outputs(2.5)
 
 
+SAMPLES = {
+    "output": 0, "reference": "samples", "max_abs_error": 9.0, "max_rel_error": None, "nonfinite_mismatches": 0,
+    "snr_db": 2.0, "min_snr_db": 5.0, "top1_agreement": 0.25, "is_inaccurate": True,
+    "samples": {
+        "samples": 4, "below": 1, "worst": "b.png", "median_snr_db": 30.0, "score": 0.5, "reference_score": 1.0,
+        "min_score": 0.75, "calibrating": 2, "machine": "lab", "sha256": "0" * 64,
+    },
+}  # fmt: skip
 COMPARED = {"output": 0, "max_abs_error": 1.0, "max_rel_error": None, "nonfinite_mismatches": 0}
 # outputs without and with SME2, and what is shown instead of the speed-up
 PAIRS: dict[str, tuple[Any, Any, float | None, str | None]] = {
@@ -79,6 +87,9 @@ def write_sessions(maker: BundleMaker) -> None:
     host = COMPARED | {"reference": "host", "first_difference": 2, "margin": 0.25, "is_inaccurate": True}
     text = [host, COMPARED | {"reference": "fp32", "first_difference": 0}]
     maker.session([MS], accuracy=text, model__name="text")
+    maker.session(
+        [MS], accuracy=[COMPARED | {"reference": "host", "is_inaccurate": False}, SAMPLES], model__name="samples"
+    )
 
 
 def of(farm: BundleMaker, view: str, model: str, columns: str) -> list[tuple[Any, ...]]:
@@ -138,3 +149,9 @@ def test_what_makes_a_cell_inaccurate_is_in_the_views_and_in_its_reason(farm: Bu
     why = "outputs of 1 of 1 sessions are too far from their references (top-1 12.5 %, limit 99.0 %)"
     assert describe_inaccuracy(reasons["top-1"]) == why
     assert "(token 2 differs)" in describe_inaccuracy(reasons["text"])
+    # and of samples
+    columns = "accuracy, samples, samples_below, snr_samples_db, min_snr_samples_db, worst_sample, score, min_score"
+    assert of(farm, "cell_accuracy", "samples", columns) == [("inaccurate", 4, 1, 2.0, 5.0, "b.png", 0.5, 0.75)]
+    assert of(farm, "session_accuracy", "samples", "reference, median_snr_db, samples_machine")[-1][1:] == (30.0, "lab")
+    told = "1 of 4 samples are below their limit, the worst is b.png, score 0.5 of the samples, limit 0.75"
+    assert told in describe_inaccuracy(reasons["samples"])

@@ -73,9 +73,12 @@ class Samples:
 
     def _judge_one(self, path: Path, case: CaseInputs, outputs: Outputs, reference: Any) -> dict[str, Any]:
         """Return the figures of a sample: for each reference those of each output, None if the shape differs."""
+        import torch
+
         name = case.method.program_method
-        eager = call_once({name: reference}, case, self.float_type)
-        exact = call_once({name: self.exact}, case, "float32") if self.exact is not None else None
+        with torch.no_grad():
+            eager = call_once({name: reference}, case, self.float_type)
+            exact = call_once({name: self.exact}, case, "float32") if self.exact is not None else None
         references = {"eager": eager} if exact is None else {"eager": eager, "fp32": exact}
         differences = {
             reference: [_compare(one, other) for one, other in zip(outputs, values, strict=True)]
@@ -100,7 +103,7 @@ class Samples:
 
         dtype = getattr(torch, self.float_type)
         inputs = _check_inputs(path, _read_inputs(path, self.method), self.method)
-        return tuple((each.to(dtype) if each.is_floating_point() else each).contiguous() for each in inputs)
+        return tuple((each.to(dtype) if each.is_floating_point() else each).detach().contiguous() for each in inputs)
 
 
 def open_samples(folder: Path, methods: list[Method], recipe: Recipe) -> tuple[Samples, list[Method]]:
@@ -138,7 +141,7 @@ def _compare(actual: Any, expected: Any) -> dict[str, Any] | None:
     """Return the figures of an output, and whether it is of integers; None if its shape differs."""
     if actual.shape != expected.shape:
         return None
-    one, other = actual.detach().numpy(), expected.detach().numpy()
+    one, other = (each.float().numpy() if each.is_floating_point() else each.numpy() for each in (actual, expected))
     return asdict(compare_values(one, other)) | {"is_integer": other.dtype.kind in "iub"}
 
 

@@ -137,30 +137,3 @@ def _mean_score(samples: list[dict[str, Any]], key: str) -> float | None:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def samples_sentence(row: Accuracy) -> str:
-    """Return what the samples show, on which machine: the figures of the record of a session."""
-    record = row.samples
-    assert record is not None
-    if not record.below and row.snr_db is None:
-        levels = "outputs equal eager PyTorch's"
-    else:
-        levels = f"SNR median {_db(record.median_snr_db)}, worst {_db(row.snr_db)} ({record.worst})"
-    parts = [
-        f"{record.samples} samples, executed on {record.machine} at the export: {levels}",
-        f"{record.below} below {row.min_snr_db:g} dB ({100 * record.below / record.samples:.1f} %)",
-    ]
-    if row.top1_agreement is not None:
-        minimum = f", required {100 * row.min_top1:g} %" if row.min_top1 is not None else ""
-        parts.append(f"same top class in {100 * row.top1_agreement:.1f} %{minimum}")
-    if record.score is not None:
-        minimum = f", required {record.min_score:g}" if record.min_score is not None else ""
-        parts.append(f"score {record.score:.4g}, in eager PyTorch {record.reference_score:.4g}{minimum}")
-    if record.calibrating:
-        parts.append(f"calibrated with {record.calibrating} of them")
-    return "; ".join(parts)
-
-
-def _db(value: float | None) -> str:
-    return "equal or unknown" if value is None else f"{value:.1f} dB"

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from tasks.bundle.accuracy import samples_sentence
 from tasks.export.accuracy_limits import recipe_limits
 from tasks.results.cells import CellRow, PairRow, device_and_conditions
 from tasks.results.table import (
@@ -21,7 +22,7 @@ from tasks.results.text import Code, Text, codes, joined, separated
 
 _MAX_NAMED = 3
 _RESULTS = {True: Cell("inaccurate", tone="bad"), False: Cell("accurate"), None: Cell("not judged", tone="quiet")}
-_REFERENCES = {"eager": "same precision", "host": "same program"}
+_REFERENCES = {"eager": "same precision", "host": "same program", "samples": "worst sample"}
 """By the values of reference in the view session_accuracy; the other is a precision."""
 _NOTABLE_DROP_DB = 20.0
 """A larger loss of SNR that no later layer regains counts as a fault: rounding alone takes less."""
@@ -37,7 +38,8 @@ class AccuracyRow(CellRow):
         str,
         Words(
             "Compared with",
-            meaning="the same program on the machine that exported it, or eager PyTorch in the same precision or fp32",
+            meaning="the same program on the machine that exported it, or eager PyTorch in the same precision or fp32; "
+            "the worst sample there, with the top-1 of all",
         ),
     ]
     snr_db: Annotated[
@@ -75,6 +77,17 @@ class AccuracyRow(CellRow):
     ]
     sessions: Annotated[int, Number("Sessions")]
     is_inaccurate: Annotated[bool | None, Words("Result")]
+    samples: int | None = None
+    """This and what follows is that of the user's samples; None for other references."""
+    below: int | None = None
+    worst: str | None = None
+    median_snr_db: float | None = None
+    score: float | None = None
+    reference_score: float | None = None
+    min_score: float | None = None
+    min_top1: float | None = None
+    calibrating: int | None = None
+    machine: str | None = None
 
     def reference_cell(self, _cell: Cell) -> Cell:
         return Cell(_REFERENCES.get(self.reference, self.reference))
@@ -103,7 +116,10 @@ def accuracy_in_words(rows: Sequence[AccuracyRow]) -> Iterator[Text]:
     if inaccurate:
         named = [(Code(row.model), f" {row.precision} {device_and_conditions(row)}") for row in inaccurate.values()]
         yield joined("Inaccurate outputs: ", separated(named, most=_MAX_NAMED), ".")
-    of_eager = [row for row in rows if row.reference != "host"]
+    by_sentence = {samples_sentence(vars(row)): row for row in rows if row.samples}
+    for sentence, row in by_sentence.items():
+        yield (Code(row.model), f" {row.precision}: {sentence}.")
+    of_eager = [row for row in rows if row.reference not in ("host", "samples")]
     errors = [(row.max_abs_error, row) for row in of_eager if row.max_abs_error is not None]
     if errors:
         error, worst = max(errors, key=lambda entry: entry[0])

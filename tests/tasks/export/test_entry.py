@@ -22,6 +22,7 @@ def sweeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a model of our own and a program, which is not the working directory."""
     folder = tmp_path / "sweeps"
     (folder / "weights").mkdir(parents=True)
+    (folder / "empty").mkdir()
     (folder / "model.py").write_text(FACTORY)
     for name in ("lin.pte", "in0.bin", "ref.bin", "weights/config.json"):
         (folder / name).write_bytes(b"")
@@ -54,6 +55,12 @@ def test_a_prebuilt_program_is_measured_once_and_not_by_each_recipe(sweeps: Path
         ("- ./absent.py:make", r"sweep\.yaml:3: .*absent\.py: no such file; paths are relative to the sweep file"),
         ("- ./absent.pte", r"sweep\.yaml:3: .*absent\.pte: no such file; paths are relative to the sweep file"),
         ("- mobilenet_v3", r"sweep\.yaml:3: .*unknown model `mobilenet_v3`.*did you mean `mobilenet_v2`"),
+        ("- {name: a, factory: linear, samples: ./absent}", r"absent: no such folder of samples; paths are relative"),
+        ("- {name: a, factory: linear, samples: ./empty}", r"empty: no samples; put a file for each sample there"),
+        ("- {name: a, pte: lin.pte, samples: ./weights}", r"`samples` belongs to models with `factory`"),
+        ("- {name: a, factory: linear, keep_samples: true}", r"`keep_samples` needs `samples`"),
+        ("- {name: a, factory: linear, accuracy: {score: 0.9}}", r"`score` and `samples_below` of `accuracy` need"),
+        ("- {name: a, factory: linear, accuracy: {}}", r"`accuracy` is empty; set one of min_snr_db, top1, score"),
         ("- {name: a, pte: lin.pte, factory: linear}", r"a model has exactly one of factory, pte, transformers"),
         ("- {name: a, factory: linear, inputs: [in0.bin]}", r"`inputs` belongs to models with `pte`"),
         ("- {name: a, pte: lin.pte, expected: [ref.bin]}", r"`expected` needs `inputs`"),

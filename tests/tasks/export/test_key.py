@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from devices.errors import FarmError
-from tasks.export.entry import ExportRequest
+from tasks.export.entry import ExportRequest, ModelEntry
 from tasks.export.key import export_key, record_left_out, record_used, source_sha256
 from tests.fixtures.command import run_python
 
@@ -32,6 +32,19 @@ def test_model_precision_and_seed_each_change_the_key(exports: Path) -> None:
     toy = ExportRequest("toy_cnn", "fp32", exports)
     requests = [toy, replace(toy, seed=1), replace(toy, precision="fp16"), replace(toy, model="conv")]
     assert len({export_key(each) for each in requests}) == len(requests)
+
+
+def test_samples_change_the_key_when_one_is_added_or_changes(exports: Path) -> None:
+    folder = Path("images").absolute()
+    folder.mkdir()
+    request = replace(
+        ours(exports), model=ModelEntry(factory="ours.model:make", samples=folder, name="ours.model:make")
+    )
+    keys = {export_key(ours(exports))}
+    for name, content in (("a.bin", b"one"), ("a.bin", b"other"), ("b.bin", b"one")):
+        (folder / name).write_bytes(content)
+        keys.add(export_key(request))
+    assert len(keys) == 4
 
 
 def test_the_models_module_and_a_file_that_it_used_change_the_key_when_they_change_or_go(exports: Path) -> None:

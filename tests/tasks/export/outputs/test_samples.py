@@ -1,0 +1,193 @@
+"""Samples of the user: how they are read, which calibrate, what is refused, and how a program is judged by them."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from devices.errors import FarmError
+from tasks.export.accuracy_limits import recipe_limits
+from tasks.export.exported import SAMPLES, Case, Export
+from tasks.export.factory import build_methods
+from tasks.export.lowering import lower
+from tasks.export.outputs import samples as samples_module
+from tasks.export.outputs.samples import keep_files, open_samples
+from tasks.export.recipes import parse_recipe
+from tasks.measure.session.samples import judge_samples
+
+pytestmark = pytest.mark.torch
+torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
+
+
+class Product(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, image: Any, scale: Any) -> Any:
+        return image * scale
+
+
+EXAMPLE = (torch.zeros(1, 4), torch.ones(1))
+
+
+def opened(folder: Path, recipe: str = "fp32", **content: Any) -> tuple[Any, list[Any]]:
+    content = {"module": Product(), "inputs": EXAMPLE, **content}
+    return open_samples(folder, build_methods(content, "make"), parse_recipe(recipe))
+
+
+def inputs_of(folder: Path, **content: Any) -> list[list[float]]:
+    """The inputs of the only sample in a folder."""
+    samples, _ = opened(folder, **content)
+    [path] = samples.files
+    return [each.flatten().tolist() for each in samples.read(path)]
+
+
+IMAGE, SCALE = np.arange(4, dtype="float32").reshape(1, 4), np.array([2.0], dtype="float32")
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("a.npz", lambda path: np.savez(path, scale=SCALE, image=IMAGE)),
+        ("a.npz", lambda path: np.savez(path, IMAGE, SCALE)),
+        ("a.npz", lambda path: np.savez(path, IMAGE.astype("float64"), SCALE)),  # converted
+        ("a.pt", lambda path: torch.save((torch.from_numpy(IMAGE), torch.from_numpy(SCALE)), path)),
+        ("a.pt", lambda path: torch.save({"scale": torch.from_numpy(SCALE), "image": torch.from_numpy(IMAGE)}, path)),
+        ("a.bin", lambda path: path.write_bytes(IMAGE.tobytes() + SCALE.tobytes())),
+    ],
+)
+def test_each_type_of_file_has_the_inputs_by_name_or_in_order(
+    tmp_path: Path, name: str, write: Callable[[Path], Any]
+) -> None:
+    write(tmp_path / name)
+    (tmp_path / ".hidden").write_bytes(b"")
+    assert inputs_of(tmp_path) == [[0, 1, 2, 3], [2]]
+
+
+def test_a_function_of_the_factory_reads_files_of_any_type(tmp_path: Path) -> None:
+    (tmp_path / "a.ppm").write_bytes(b"P6 image")
+    read = inputs_of(tmp_path, read_sample=lambda path: [torch.full((1, 4), float(path.stat().st_size)), torch.ones(1)])
+    assert read == [[8] * 4, [1]]
+
+
+class Command:
+    """An object whose pickle runs a command."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, ("touch ran",)
+
+
+def failing(path: Path) -> Any:
+    raise LookupError("no label")
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize(
+    ("name", "write", "content", "sentence"),
+    [
+        ("a.npz", lambda path: np.savez(path, image=IMAGE), {}, "has image; the inputs are image, scale"),
+        ("a.npz", lambda path: np.savez(path, IMAGE), {}, "has 1 inputs; the model takes 2"),
+        ("a.npz", lambda path: np.savez(path, IMAGE[:, :3], SCALE), {}, r"input 0 has shape \[1, 3\]; .* \[1, 4\]"),
+        ("a.npz", lambda path: np.savez(path, IMAGE.astype("uint8"), SCALE), {}, "input 0 is uint8; .* float32"),
+        ("a.npz", lambda path: np.savez(path, np.array([{}]), SCALE), {}, "cannot be read .*; save arrays of numbers"),
+        ("a.npz", lambda path: path.write_bytes(b"no zip"), {}, "cannot be read .*; save arrays of numbers"),
+        ("a.pt", lambda path: torch.save(Command(), path), {}, "cannot be read .*; save only tensors"),
+        ("a.pt", lambda path: torch.save(7, path), {}, "contains int; a sample is a tensor for each input"),
+        ("a.bin", lambda path: path.write_bytes(b"1234"), {}, "has 4 bytes; the inputs of the example have 20"),
+        (
+            "a.png",
+            lambda path: path.write_bytes(b""),
+            {},
+            "unknown type; use .npz, .npy, .pt or .bin, or .*read_sample",
+        ),
+        ("a.png", lambda path: path.write_bytes(b""), {"read_sample": failing}, "`read_sample` failed: .*no label"),
+    ],
+)
+def test_a_bad_sample_is_one_sentence_with_its_file(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    write: Callable[[Path], Any],
+    content: dict[str, Any],
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "samples"
+    folder.mkdir()
+    write(folder / name)
+    with pytest.raises(FarmError, match=f"^samples/{name}: {sentence}"):
+        inputs_of(folder, **content)
+    assert not Path("ran").exists()
+
+
+def test_an_empty_folder_and_a_model_with_several_methods_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FarmError, match="no samples; put a file for each sample there"):
+        opened(tmp_path)
+    methods = build_methods({"methods": {name: {"module": Product(), "inputs": EXAMPLE} for name in "ab"}}, "make")
+    with pytest.raises(FarmError, match="one method; this one has a, b"):
+        open_samples(tmp_path, methods, parse_recipe("fp32"))
+
+
+def test_evenly_spaced_samples_calibrate_int8_static_unless_the_factory_has_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples_module, "_MAX_CALIBRATION", 3)
+    for number in range(7):
+        np.savez(tmp_path / f"{number}.npz", np.full((1, 4), number, "float32"), SCALE)
+    # given seven samples, of which three may calibrate
+    samples, [method] = opened(tmp_path, "int8_static")
+    assert [int(image[0, 0]) for image, _ in method.calibration] == [0, 2, 4]
+    assert samples.calibrating == 3
+    # then other recipes are not calibrated, and a factory's calibration stays
+    assert opened(tmp_path, "int8_dynamic")[1][0].calibration == []
+    samples, [method] = opened(tmp_path, "int8_static", calibration=[EXAMPLE])
+    assert (samples.calibrating, len(method.calibration)) == (0, 1)
+    # and the files are copied only when that is requested
+    keep_files(samples.files, tmp_path / "..")
+    assert len(list((tmp_path / "../samples").iterdir())) == 7
+
+
+class Detector(torch.nn.Module):  # type: ignore[misc]
+    """Finds which of two channels is brighter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mix = torch.nn.Conv2d(2, 2, 1, bias=False)
+        self.mix.weight.data = torch.eye(2).reshape(2, 2, 1, 1)
+
+    def forward(self, image: Any) -> Any:
+        return self.mix(image).mean((2, 3))
+
+
+@pytest.mark.parametrize(
+    ("by_images", "below", "score"), [(False, 6, 0.5), pytest.param(True, 0, 1.0, marks=pytest.mark.thorough)]
+)
+def test_a_model_that_is_right_on_random_input_and_finds_nothing_in_images_is_found_by_samples(
+    tmp_path: Path, by_images: bool, below: int, score: float
+) -> None:
+    # given a detector whose int8 calibration saw values around 0 or images, and images of 0 to 255
+    images, folder, recipe = tmp_path / "images", tmp_path / "export", parse_recipe("int8_static")
+    images.mkdir()
+    folder.mkdir()
+    for number in range(6):
+        image = np.full((1, 2, 4, 4), 100, "float32")
+        image[:, number % 2] += 50
+        np.save(images / f"image{number}-{number % 2}.npy", image)
+    content = {
+        "module": Detector().eval(),
+        "inputs": (torch.randn(1, 2, 4, 4),),
+        "score": lambda outputs, path: outputs[0].argmax() == int(path.stem[-1]),
+        "calibration": [] if by_images else [(torch.randn(1, 2, 4, 4),) for _ in range(8)],
+    }
+    # when it is exported, and judged by the images
+    samples, methods = open_samples(images, build_methods(content, "make"), recipe)
+    built = lower.build(methods, recipe, folder, samples=samples)
+    export = Export(folder, "key", "toy", recipe.name, 0, "pte", 1, {}, [], [], 1.0, Case(), samples=built["samples"])
+    assert export.samples is not None
+    assert export.samples["file"] == SAMPLES
+    [row] = judge_samples(export, recipe_limits(recipe.name, None), None)
+    # then samples find the wrong calibration, with the figure of the task
+    assert row.samples is not None
+    assert (row.samples.samples, row.samples.below, row.is_inaccurate) == (6, below, not by_images)
+    assert (row.samples.score, row.samples.reference_score, row.top1_agreement) == (score, 1.0, score)
+    assert row.samples.calibrating == (6 if by_images else 0)
