@@ -107,8 +107,8 @@ class CheckedCase:
         if precision != "fp32":
             remedies.insert(0, "use another precision")
         if precision == "int8_static" and not (samples and samples.samples and samples.samples.calibrating):
-            given = "leave `calibration` out of the factory" if samples else "give `samples` like those of its task"
-            remedies.insert(0, f"{given}, so that samples calibrate it")
+            change = "leave `calibration` out of the factory" if samples else "give `samples` like those of its task"
+            remedies.insert(0, f"{change}, so that samples calibrate it")
         return ", or ".join(remedies[:-1]) + ("; " if remedies[:-1] else "") + remedies[-1]
 
 

@@ -218,9 +218,9 @@ def _case_as_json(case: "CheckedCase") -> dict[str, Any]:
     }
 
 
-def _samples_as_json(case: "CheckedCase") -> dict[str, Any] | None:
+def _samples_as_json(case: "CheckedCase") -> list[dict[str, Any]]:
     row = case.samples
-    return row.samples.model_dump() | {"worst_snr_db": row.snr_db} if row and row.samples else None
+    return [row.samples.model_dump() | {"worst_snr_db": row.snr_db}] if row and row.samples else []
 
 
 def _count_operators(case: "CheckedCase") -> tuple[int, int]:

@@ -170,7 +170,7 @@ def test_samples_are_stated_and_judge_the_model(
     assert (sentence in ended.lines[-1]) == is_inaccurate
     document = json.loads(check("--format", "json").out)
     assert_documented("model check", document)
-    assert document["cases"][0]["samples"]["worst_snr_db"] == 2.0
+    assert document["cases"][0]["samples"][0]["worst_snr_db"] == 2.0
 
 
 def test_what_is_random_or_wrong_in_the_export_fails_the_check_and_is_the_cause(

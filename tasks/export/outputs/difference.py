@@ -184,12 +184,13 @@ class _Sums:
 def _same_choice(got: _Values, want: _Values) -> NDArray[np.bool_]:
     """Return whether both sides choose the same, any of equal largest elements, for each row in which `want` chooses.
 
-    NaN counts as smallest. A row of NaN alone chooses nothing.
+    NaN counts as smallest. A row of NaN alone chooses nothing, and so does one of equal elements beside one of others.
     """
     got, want = (np.where(np.isnan(values), -np.inf, values) for values in (got, want))
     rows, of_got, of_want = np.arange(len(got)), got.argmax(axis=1), want.argmax(axis=1)
     agrees: NDArray[np.bool_] = (want[rows, of_got] == want[rows, of_want]) | (got[rows, of_want] == got[rows, of_got])
     agrees &= got[rows, of_got] > -np.inf
+    agrees &= (np.ptp(got, axis=1) != 0) | (np.ptp(want, axis=1) == 0)
     in_choosing_rows: NDArray[np.bool_] = agrees[want[rows, of_want] > -np.inf]
     return in_choosing_rows
 

@@ -150,9 +150,11 @@ def test_integers_are_accurate_if_most_are_equal_or_all_are_near(
         ([[NAN] * 3, [3, 2, 1]], [[1, 2, 3], [1, 2, 3]], 0.0),
         ([[NAN] * 3] * 2, [[NAN] * 3] * 2, None),
         ([[1, NAN, 3]], [[1, NAN, 3]], 1.0),
+        ([[1, 2, 3], [2, 2, 2]], [[9, 9, 9], [9, 9, 9]], 0.5),  # as where values are saturated
+        ([[1, 2, 3]], [[1, 3, 3]], 1.0),
     ],
 )
-def test_outputs_of_nan_agree_with_no_choice(
+def test_outputs_of_nan_or_of_equal_values_agree_with_no_choice(
     tmp_path: Path, want: list[list[float]], got: list[list[float]], agreement: float | None
 ) -> None:
     (found,) = compare_outputs(*case(tmp_path, np.array(want, np.float32), np.array(got, np.float32)))
