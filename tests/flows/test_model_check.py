@@ -51,7 +51,8 @@ class StandIn:
         portable_us, accuracy = self.portable_us[self.measured], self.accuracy[self.measured]
         self.measured += 1
         if portable_us < 0:
-            return SimpleNamespace(status="failed", reason="it crashed", log_tail="", files={}, session_id="x")
+            ended = {"status": "failed", "reason": "it crashed", "session_id": "x", "accuracy": None}
+            return SimpleNamespace(**ended, log_tail="", files={})
         folder = Path(store.location) / session.sweep.sweep_id / session.session_id
         folder.mkdir(parents=True)
         run = ((90 + portable_us) * US, {CONVOLUTION: 80 * US, MEAN: portable_us * US})
@@ -158,13 +159,14 @@ def test_samples_are_stated_and_judge_the_model(
         samples=4, below=1, worst="b.png", median_snr_db=30.0, score=0.5, reference_score=0.75, machine="lab",
         sha256="0" * 64,
     )  # fmt: skip
-    figures = {"output": 0, "reference": "samples", "max_abs_error": 1.0, "max_rel_error": None, "snr_db": 2.0}
-    figures |= {"nonfinite_mismatches": 0, "min_snr_db": 5.0, "is_inaccurate": is_inaccurate}
-    stand_in.accuracy = [[Accuracy(**figures, samples=record)]] * SESSIONS
+    row = Accuracy(
+        output=0, reference="samples", max_abs_error=1.0, max_rel_error=None, snr_db=2.0, nonfinite_mismatches=0,
+        min_snr_db=5.0, is_inaccurate=is_inaccurate, samples=record,
+    )  # fmt: skip
+    stand_in.accuracy = [[row]] * SESSIONS
     ended = check()
-    sentence = (
-        "4 samples, executed on lab at the export: SNR median 30.0 dB, worst 2.0 dB (b.png); 1 below 5 dB (25.0 %)"
-    )
+    levels = "SNR median 30.0 dB, worst 2.0 dB (b.png); 1 below 5 dB (25.0 %)"
+    sentence = f"4 samples, executed on lab at the export: {levels}"
     assert f"outputs for {sentence}; score 0.5, in eager PyTorch 0.75" in ended.lines
     assert ended.code == int(is_inaccurate)
     assert (sentence in ended.lines[-1]) == is_inaccurate

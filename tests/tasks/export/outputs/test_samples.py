@@ -160,10 +160,11 @@ class Detector(torch.nn.Module):  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
-    ("by_images", "below", "score"), [(False, 6, 0.5), pytest.param(True, 0, 1.0, marks=pytest.mark.thorough)]
+    ("by_images", "below", "score", "top1"),
+    [(False, 6, 0.5, 0.0), pytest.param(True, 0, 1.0, 1.0, marks=pytest.mark.thorough)],
 )
 def test_a_model_that_is_right_on_random_input_and_finds_nothing_in_images_is_found_by_samples(
-    tmp_path: Path, by_images: bool, below: int, score: float
+    tmp_path: Path, by_images: bool, below: int, score: float, top1: float
 ) -> None:
     # given a detector whose int8 calibration saw values around 0 or images, and images of 0 to 255
     images, folder, recipe = tmp_path / "images", tmp_path / "export", parse_recipe("int8_static")
@@ -189,5 +190,5 @@ def test_a_model_that_is_right_on_random_input_and_finds_nothing_in_images_is_fo
     # then samples find the wrong calibration, with the figure of the task
     assert row.samples is not None
     assert (row.samples.samples, row.samples.below, row.is_inaccurate) == (6, below, not by_images)
-    assert (row.samples.score, row.samples.reference_score, row.top1_agreement) == (score, 1.0, score)
+    assert (row.samples.score, row.samples.reference_score, row.top1_agreement) == (score, 1.0, top1)
     assert row.samples.calibrating == (6 if by_images else 0)
