@@ -101,7 +101,16 @@ def test_every_query_runs_and_ranks_no_emulated_device(warehouse: Path) -> None:
 
 def test_every_sweep_file_and_inventory_is_valid(tmp_path: Path) -> None:
     # given the files that entries name, beside the sweep
-    for name in ("model.py", "lin.pte", "in0.bin", "ref.bin", "lin.etrecord", "prompt.txt", "weights/config.json"):
+    for name in (
+        "model.py",
+        "lin.pte",
+        "in0.bin",
+        "ref.bin",
+        "lin.etrecord",
+        "prompt.txt",
+        "weights/config.json",
+        "images/0.npy",
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     (tmp_path / "model.py").write_text("def make(): ...\ndef detector(): ...\n")

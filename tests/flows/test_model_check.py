@@ -51,8 +51,8 @@ class StandIn:
         portable_us, accuracy = self.portable_us[self.measured], self.accuracy[self.measured]
         self.measured += 1
         if portable_us < 0:
-            ended = {"status": "failed", "reason": "it crashed", "session_id": "x", "accuracy": None}
-            return SimpleNamespace(**ended, log_tail="", files={})
+            failed: dict[str, Any] = {"status": "failed", "reason": "it crashed", "session_id": "x", "accuracy": None}
+            return SimpleNamespace(**failed, log_tail="", files={})
         folder = Path(store.location) / session.sweep.sweep_id / session.session_id
         folder.mkdir(parents=True)
         run = ((90 + portable_us) * US, {CONVOLUTION: 80 * US, MEAN: portable_us * US})
