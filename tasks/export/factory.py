@@ -17,7 +17,7 @@ Inputs = tuple[Any, ...]
 class Method:
     """A method of a program before its export, and its inputs.
 
-    All fields except `name` are the keys of a factory's mapping.
+    All fields except `name` and `samples` are the keys of a factory's mapping.
     """
 
     name: str
@@ -48,12 +48,15 @@ class Method:
     perplexity: Callable[[], float] | None = None
     """Computes the perplexity on a text; called after a recipe has changed the module."""
 
+    samples: Any = None
+    """The entry's samples, which judge the program; see outputs/samples.py."""
+
     @property
     def program_method(self) -> str:
         return self.executes or self.name
 
 
-_KEYS = {each.name for each in fields(Method)} - {"name"}
+_KEYS = {each.name for each in fields(Method)} - {"name", "samples"}
 
 
 def build_methods(content: Any, factory: str) -> list[Method]:

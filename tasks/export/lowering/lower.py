@@ -32,7 +32,6 @@ from tasks.export.lowering.trial import Trial, execute_on_host
 from tasks.export.lowering.write import write_program
 from tasks.export.outputs.fault_search import RUNTIME_TOLERANCE, find_fault
 from tasks.export.outputs.randomness import find_random
-from tasks.export.outputs.samples import Samples
 from tasks.export.process.sandbox import is_failed_allocation
 from tasks.export.recipes import Recipe
 from tasks.export.references import (
@@ -59,13 +58,12 @@ def build(
     user_recipe: Any = None,
     *,
     taps: bool = False,
-    samples: Samples | None = None,
     log: Path | None = None,
 ) -> dict[str, Any]:
     """Write the program, its ETRecord, sources and cases' tensors to `folder`; return their part of export.json.
 
     `user_recipe` is the function of your own recipe. With `taps`, the program also returns the values of its layers,
-    and has neither ETRecord nor sources. `samples` judge it. `log` is the file that this process prints to.
+    and has neither ETRecord nor sources. `log` is the file that this process prints to.
     Raises NotApplicableError if the recipe has no meaning for the model, and FarmError if the program fails here.
     """
     import torch
@@ -80,7 +78,7 @@ def build(
         wrong = [each for each in model.cases if program.distances[each.name] > RUNTIME_TOLERANCE and not taps]
         case = next((each for each in wrong if each.method.program_method == name), None)
         operators["fault"] = find_fault(case, model.converted[name].program, log) if case else None
-    trial = program.trial.outcome
+    trial, samples = program.trial.outcome, methods[0].samples
     return {
         "pte_sha256": hash_file(folder / "model.pte"),
         "pte_bytes": (folder / "model.pte").stat().st_size,

@@ -106,8 +106,8 @@ class Samples:
         return tuple((each.to(dtype) if each.is_floating_point() else each).detach().contiguous() for each in inputs)
 
 
-def open_samples(folder: Path, methods: list[Method], recipe: Recipe) -> tuple[Samples, list[Method]]:
-    """Return the samples in a folder, and the methods with those that calibrate; a factory's own calibration stays.
+def add_samples(folder: Path, methods: list[Method], recipe: Recipe) -> list[Method]:
+    """Return the methods with the samples in a folder, and with those that calibrate; a factory's calibration stays.
 
     Call it before a recipe changes the modules. Raises FarmError for a model with several methods and a bad sample.
     """
@@ -124,10 +124,9 @@ def open_samples(folder: Path, methods: list[Method], recipe: Recipe) -> tuple[S
     uses = recipe.quantization == "int8_static" and not method.calibration
     count = min(len(files), _MAX_CALIBRATION) if uses else 0
     samples = Samples(files, method, exact, recipe.float_type, count)
-    if not uses:
-        return samples, methods
     spaced = [files[number * len(files) // count] for number in range(count)]
-    return samples, [replace(method, calibration=[samples.read(path) for path in spaced])]
+    calibration = [samples.read(path) for path in spaced] if uses else method.calibration
+    return [replace(method, samples=samples, calibration=calibration)]
 
 
 def keep_files(files: list[Path], folder: Path) -> None:

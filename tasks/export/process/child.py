@@ -125,7 +125,7 @@ def _export_outcome(request: ExportRequest, log: Path, limit_bytes: int) -> Expo
 def _export(request: ExportRequest, log: Path) -> Path:
     """Load, build and publish an export; return its folder, which is named by its key. `log` is this process's."""
     from tasks.export.lowering.lower import build
-    from tasks.export.outputs.samples import keep_files, open_samples
+    from tasks.export.outputs.samples import add_samples, keep_files
 
     entry, precision, exports_dir = request.entry, request.precision, request.exports_dir
     recipe, started = parse_recipe(precision), time.monotonic()
@@ -136,13 +136,12 @@ def _export(request: ExportRequest, log: Path) -> Path:
     methods, user_recipe = _load(request, recipe)
     if request.taps:  # a program with taps is executed once in a session
         methods = [replace(method, steps=None) for method in methods]
-    samples = None
     if entry.samples and not request.taps:
-        samples, methods = open_samples(entry.samples, methods, recipe)
+        methods = add_samples(entry.samples, methods, recipe)
     with work_folder(exports_dir) as folder:
-        built = build(methods, recipe, folder, user_recipe, taps=request.taps, samples=samples, log=log)
-        if samples and entry.keep_samples:
-            keep_files(samples.files, folder)
+        built = build(methods, recipe, folder, user_recipe, taps=request.taps, log=log)
+        if entry.keep_samples and not request.taps:
+            keep_files(methods[0].samples.files, folder)
         record_left_out(request, sorted([step["step"], step["method"] or ""] for step in built["left_out"]))
         key = export_key(request)  # only now: the recorded files and left-out steps are part of it
         head = {"export_version": EXPORT_VERSION, "export_key": key, "model": entry.name, "precision": precision}

@@ -14,7 +14,7 @@ from tasks.export.exported import SAMPLES, Case, Export
 from tasks.export.factory import build_methods
 from tasks.export.lowering import lower
 from tasks.export.outputs import samples as samples_module
-from tasks.export.outputs.samples import keep_files, open_samples
+from tasks.export.outputs.samples import add_samples, keep_files
 from tasks.export.recipes import parse_recipe
 from tasks.measure.session.samples import judge_samples
 
@@ -32,7 +32,8 @@ EXAMPLE = (torch.zeros(1, 4), torch.ones(1))
 
 def opened(folder: Path, recipe: str = "fp32", **content: Any) -> tuple[Any, list[Any]]:
     content = {"module": Product(), "inputs": EXAMPLE, **content}
-    return open_samples(folder, build_methods(content, "make"), parse_recipe(recipe))
+    methods = add_samples(folder, build_methods(content, "make"), parse_recipe(recipe))
+    return methods[0].samples, methods
 
 
 def inputs_of(folder: Path, **content: Any) -> list[list[float]]:
@@ -125,7 +126,7 @@ def test_an_empty_folder_and_a_model_with_several_methods_are_refused(tmp_path: 
         opened(tmp_path)
     methods = build_methods({"methods": {name: {"module": Product(), "inputs": EXAMPLE} for name in "ab"}}, "make")
     with pytest.raises(FarmError, match="one method; this one has a, b"):
-        open_samples(tmp_path, methods, parse_recipe("fp32"))
+        add_samples(tmp_path, methods, parse_recipe("fp32"))
 
 
 def test_evenly_spaced_samples_calibrate_int8_static_unless_the_factory_has_its_own(
@@ -181,8 +182,7 @@ def test_a_model_that_is_right_on_random_input_and_finds_nothing_in_images_is_fo
         "calibration": [] if by_images else [(torch.randn(1, 2, 4, 4),) for _ in range(8)],
     }
     # when it is exported, and judged by the images
-    samples, methods = open_samples(images, build_methods(content, "make"), recipe)
-    built = lower.build(methods, recipe, folder, samples=samples)
+    built = lower.build(add_samples(images, build_methods(content, "make"), recipe), recipe, folder)
     export = Export(folder, "key", "toy", recipe.name, 0, "pte", 1, {}, [], [], 1.0, Case(), samples=built["samples"])
     assert export.samples is not None
     assert export.samples["file"] == SAMPLES
