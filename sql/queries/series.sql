@@ -1,4 +1,5 @@
--- Every series on each device with its newest verdict on its latency.
+-- Every series on each device with its newest verdict on its latency; where a comparison decided, the time is that of
+-- its side B, as the change is.
 WITH
 newest AS (
     FROM series_verdict
@@ -13,7 +14,8 @@ measured AS (
 )
 SELECT
     * REPLACE (coalesce(cell, series_id) AS cell),
-    value / 1e6 AS time_ms,
+    coalesce((SELECT time_b FROM comparison_result WHERE comparison_result.comparison = newest.comparison), value)
+    / 1e6 AS time_ms,
     _verdict_place(verdict) AS rank
 FROM newest
 JOIN measured USING (series_id, device)

@@ -49,6 +49,7 @@ SELECT
     round(ratio, 6) AS ratio,
     round(low, 6) AS low,
     round(high, 6) AS high,
+    judged.comparison IS NOT NULL AS is_interleaved,
     verdict,
     invalid_sessions,
     round(noise_floor, 4) AS noise_floor,

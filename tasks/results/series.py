@@ -37,6 +37,8 @@ class SeriesNightRow(Row):
     ratio: float | None
     low: float | None
     high: float | None
+    is_interleaved: bool
+    """Whether the change is that of a comparison, and not that of the time of the night."""
     verdict: str
     invalid_sessions: int
     noise_floor: float | None

@@ -1,5 +1,6 @@
 """Interleaved comparisons of two sides: their results, which are no part of a night."""
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from flows.warehouse.publish import ask_warehouse
 from sql.warehouse import writing
 from tasks.maintain.check import check_aggregates
 from tasks.maintain.forget import forget_sessions
+from tasks.results.reader import open_reader
+from tasks.results.series import SeriesNightRow, SeriesRow
 from tasks.store.workspace import Workspace
 from tests.fixtures.nights import fields_of, night_of, week_of
 from tests.fixtures.warehouse import BundleMaker
@@ -59,6 +62,11 @@ def write_sessions(maker: BundleMaker) -> None:
         if before:
             side(maker, model, 5, "a", factor, model__pte_sha256=before)
             side(maker, model, 5, "b", 1.1, model__pte_sha256=after)
+    # a night that was hotter than its comparison
+    week_of(maker, 4, model__name="hot")
+    night_of(maker, 5, 1.3, model__name="hot", model__pte_sha256="p2")
+    side(maker, "hot", 5, "a", 1.0, model__pte_sha256="p1")
+    side(maker, "hot", 5, "b", 1.1, model__pte_sha256="p2")
     night_of(maker, 1, model__name="row")
     side(maker, "row", 1, "a", 1.0)
     side(maker, "row", 1, "b", 1.1)
@@ -191,3 +199,15 @@ def test_a_forgotten_session_is_taken_out_of_its_comparison(farm: BundleMaker) -
     assert result_of(farm, "row", "sessions_a, sessions_b") == [(8, 7)]
     with writing(farm.warehouse) as connection:
         assert list(check_aggregates(connection)) == []
+
+
+def test_a_time_beside_a_change_is_of_the_same_sessions_or_the_change_is_marked(farm: BundleMaker) -> None:
+    with open_reader(farm.warehouse) as reader:
+        (newest,) = [row for row in reader.rows(SeriesRow) if row.model == "hot"]
+        scope = {"devices": ["host"], "first": date(2026, 11, 1), "last": date(2026, 12, 1)}
+        nights = [row for row in reader.rows(SeriesNightRow, scope) if row.series_id == newest.series_id]
+    assert newest.time_ms == pytest.approx(1.1, abs=0.01)
+    assert (newest.time_ms or 0) / (newest.ratio or 1) == pytest.approx(1.0, abs=0.01)
+    # then the history has the time of the night, and marks the change
+    assert [row.is_interleaved for row in nights] == [False] * 4 + [True]
+    assert nights[-1].time_ms == pytest.approx(1.3, abs=0.01)
