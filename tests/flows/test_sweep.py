@@ -23,8 +23,7 @@ SWEEP, SMALL = sweep_of("linear", "conv"), sweep_of("linear")
 
 
 def test_a_sweep_ends_with_times_a_warehouse_a_report_and_a_story_in_prefects_ui(farm: Farm, prefect_api: str) -> None:
-    # given a sweep of two models for an earlier night, the first of its farm
-    farm.warehouse.unlink()
+    # given a sweep of two models for an earlier night
     done = farm.sweep(SWEEP, "--night", NIGHT)
     # then it ended well, with a line of times per model and the report's path
     assert done.returncode == 0, done.stderr
