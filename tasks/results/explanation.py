@@ -129,7 +129,7 @@ def explain_series(
         sweeps = [sweep for sweep in reader.rows(SweepRow) if sweep.night == row.night]
         failed = [reader.answers(sweep).limit_to(scope) for sweep in sweeps]
         facts += [Fact("Sessions without a result", words) for night in failed if (words := failures_in_words(night))]
-    steps = [*_failure_remedies(failed), *_remedy(reader, row, newest, sessions)]
+    steps = [*_failure_remedies(reader, row, failed), *_remedy(reader, row, newest, sessions)]
     figures = {name: getattr(row, name) for name in _NAMES}
     figures |= {"model_in_sql": reader.warehouse_names.get(row.model, row.model), "night": str(row.night)}
     figures |= {name: getattr(newest, name) for name in _FIGURES}
@@ -216,7 +216,7 @@ def _cell_facts(reader: Reader, cells: Sequence[CellFactsRow], answers: Answers 
         Fact("Portable operators", [*portable_advice(one)] or [*portable_in_words(one.rows(PortableRow))]),
         Fact("Advice", list(other_advice(one))),
         Fact("SME2", [*sme2_in_words(both), *coverage_in_words(both), *shift_in_words(both)]),
-        Fact("Sessions without a result", [*failures_in_words(night), *_failure_remedies([night])]),
+        Fact("Sessions without a result", [*failures_in_words(night), *_failure_remedies(reader, cell, [night])]),
         Fact("Conditions of the night", [*conditions_in_words(night), *waits_in_words(night)]),
         Fact("Where it comes from", describe_origin(cell)),
     ]
@@ -258,11 +258,13 @@ def _verdict_text(row: SeriesRow) -> str:
     return f"{in_ms(row.time_ms)}{change}: {row.verdict}{f' since {row.since}' if row.since else ''}"
 
 
-def _failure_remedies(nights: Sequence[Answers]) -> Iterator[Text]:
-    """Yield what to do about sessions without a result, a sentence for each reason code."""
+def _failure_remedies(reader: Reader, series: CellRow, nights: Sequence[Answers]) -> Iterator[Text]:
+    """Yield what to do about sessions of a series without a result, a sentence for each reason code."""
+    model, _, _ = reader.warehouse_names.get(series.model, series.model).partition("@")  # without its case
+    export = shlex.join(["model", "export", model, "--precision", series.precision])
     rows = [row for night in nights for row in night.rows(FailureRow) if not row.superseded]
     for code in dict.fromkeys(row.reason_code for row in rows):
-        yield with_code(remedy(code))
+        yield with_code(remedy(code).replace("model export MODEL", export))
 
 
 def _remedy(reader: Reader, row: SeriesRow, night: VerdictRow, sessions: Sequence[str]) -> Iterator[Text]:

@@ -49,6 +49,12 @@ def suggested(maker: BundleMaker) -> dict[str, list[str]]:
     return {name: re.findall(r"<code>(etfarm [^<]*)</code>", text) for name, text in html.items()}
 
 
+def test_the_export_that_failed_is_named_by_the_command_that_repeats_it(command: Command, maker: BundleMaker) -> None:
+    explained = command("explain", "broken", "--warehouse", maker.warehouse).out
+    assert "`etfarm model export broken --precision fp32`" in explained
+    assert "MODEL" not in explained
+
+
 def test_commands_that_pages_suggest_are_those_that_work(command: Command, maker: BundleMaker, tmp_path: Path) -> None:
     commands = {unescape(each) for of_page in suggested(maker).values() for each in of_page}
     run = [words for words in map(shlex.split, sorted(commands)) if words[1] in READING and "MODEL" not in words]
