@@ -258,7 +258,7 @@ def _verdict_text(row: SeriesRow) -> str:
     return f"{in_ms(row.time_ms)}{change}: {row.verdict}{f' since {row.since}' if row.since else ''}"
 
 
-def _failure_remedies(reader: Reader, series: CellRow, nights: Sequence[Answers]) -> Iterator[Text]:
+def _failure_remedies(reader: Reader, series: CellRow | CellFactsRow, nights: Sequence[Answers]) -> Iterator[Text]:
     """Yield what to do about sessions of a series without a result, a sentence for each reason code."""
     model, _, _ = reader.warehouse_names.get(series.model, series.model).partition("@")  # without its case
     export = shlex.join(["model", "export", model, "--precision", series.precision])
