@@ -9,6 +9,7 @@ from devices.errors import FarmError
 from tasks.export.exported import NotApplicableError
 from tasks.export.factory import Method
 from tasks.export.recipes import HEAD, Int4Options, Recipe
+from tasks.export.tracing.sizes import check_sizes
 from tasks.export.tracing.trace import trace
 
 logger = logging.getLogger(__name__)
@@ -60,6 +61,7 @@ def convert(method: Method, recipe: Recipe, user_recipe: Any = None) -> Converte
     logger.info("tracing %s", method.name)
     program, reasons = trace(method.module, method.inputs, method.dynamic_shapes)
     left_out |= reasons
+    check_sizes(program, method.dynamic_shapes, method.shapes)
     if recipe.quantization in ("int8_static", "int8_dynamic"):
         changed = _quantize_int8(program, method, is_dynamic=recipe.quantization == "int8_dynamic")
     elif recipe.except_operators:

@@ -15,12 +15,13 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, model_se
 from devices.errors import InputError
 from devices.suggest import did_you_mean
 from tasks.export.generate_options import GenerateOptions
-from tasks.export.user_code import check_function
+from tasks.export.user_code import check_function, list_functions
 from tasks.export.zoo import MODELS
 
 _PACKAGE_FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _FILE_FACTORY = re.compile(r"(?P<path>.+\.py):(?P<factory>[A-Za-z_]\w*)")
 _NAME = re.compile(r"[A-Za-z0-9_.][\w./:+-]*")
+_NO_NAME = re.compile(r"[^\w./:+-]", re.ASCII)
 _SOURCES = ("factory", "pte", "transformers")
 _TRANSFORMERS = "transformers:"
 ELSEWHERE = "elsewhere"
@@ -103,7 +104,7 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
         if written.startswith(_TRANSFORMERS):
             return {"name": written, "transformers": written.removeprefix(_TRANSFORMERS)}
         name = written.rpartition("/")[2] if written.startswith("/") else written  # without this machine's folders
-        return {"name": name, "pte" if written.endswith(".pte") else "factory": written}
+        return {"name": _NO_NAME.sub("_", name), "pte" if written.endswith(".pte") else "factory": written}
 
     @model_validator(mode="after")
     def _check_and_resolve(self, info: ValidationInfo) -> "ModelEntry":
@@ -125,7 +126,7 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
         of_samples = (self.accuracy.score, self.accuracy.samples_below) if self.accuracy else ()
         if not self.samples and any(each is not None for each in of_samples):
             raise ValueError("`score` and `samples_below` of `accuracy` need `samples`")
-        name = self.name or str(getattr(self, sources[0]))
+        name = self.name or _NO_NAME.sub("_", str(getattr(self, sources[0])))  # a folder may have spaces
         if not _NAME.fullmatch(name):
             raise ValueError(f"the name `{name}` must consist of letters, digits and _ . / : + -; set `name`")
         context = info.context or {}
@@ -219,6 +220,10 @@ def _resolve_factory(written: str, folder: Path) -> str:
         return f"{path}:{in_file['factory']}"
     if written in MODELS or _PACKAGE_FACTORY.fullmatch(written):
         return written
+    if written.endswith(".py"):
+        path = _resolve_file(Path(written), folder)
+        examples = " or ".join(f"`{written}:{name}`" for name in list_functions(path))
+        raise ValueError(f"`{written}` names no function; write {examples or f'`{written}:make`, and define it there'}")
     remedy = did_you_mean(written, MODELS) or (
         "; use package.module:factory, ./file.py:factory, ./model.pte, transformers:BertConfig, "
         f"or a model of the zoo: {', '.join(sorted(MODELS))}"

@@ -15,11 +15,16 @@ from tasks.export.language_methods import language_methods
 _TOKENS = 128
 _AUDIO_SAMPLES = 16_000
 _WINDOW_TOKENS = 512
+_PARTS = ("text_config", "vision_config", "audio_config")
+"""Fields of a configuration with those of its networks."""
 
 
 def build_transformers_model(entry: ModelEntry) -> Any:
     """Return the model of an entry with `transformers`, in the form that a factory returns; raises FarmError."""
     model = _load_model(entry)
+    if hasattr(type(model), "set_experts_implementation") and hasattr(model.config, "num_experts_per_tok"):
+        model.set_experts_implementation("batched_mm")  # the default depends on data, which an export cannot follow
+    _check_can_be_measured(model, entry)
     if entry.generate:
         return _build_generation(model, entry)
     model.config.use_cache, model.config.return_dict = False, True
@@ -44,7 +49,25 @@ def _load_model(entry: ModelEntry) -> Any:
         auto = transformers.AutoModelForCausalLM if entry.generate else transformers.AutoModel
         return auto.from_config(config_class(**entry.config))
     except (TypeError, ValueError) as error:
+        if "Unrecognized configuration class" in str(error):
+            remedy = "leave `generate` out" if entry.generate else "write a factory"
+            raise FarmError(f"transformers {version} has no {auto.__name__} for {name}; {remedy}") from None
         raise FarmError(f"{name}: no model can be built from this configuration ({first_line(error)})") from None
+
+
+def _check_can_be_measured(model: Any, entry: ModelEntry) -> None:
+    """Raise FarmError for a model that is several networks, or that `generate` cannot measure."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING
+
+    config, name = model.config, type(model.config).__name__
+    parts = [type(part).__name__ for key in _PARTS if (part := getattr(config, key, None))]
+    if parts and not entry.generate:
+        raise FarmError(f"{name} takes several kinds of inputs; measure its networks, such as {' and '.join(parts)}")
+    if config.is_encoder_decoder:
+        encoder = f"a factory that returns ({type(model).__name__}(config).get_encoder(), its inputs)"
+        raise FarmError(f"{name} is an encoder and a decoder, which are two programs; measure the encoder by {encoder}")
+    if entry.generate and type(config) in MODEL_FOR_MASKED_LM_MAPPING and not getattr(config, "is_decoder", False):
+        raise FarmError(f"{name} is an encoder, which writes no text; leave `generate` out")
 
 
 def _default_inputs(model: Any) -> Inputs:

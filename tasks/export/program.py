@@ -100,6 +100,8 @@ def read_program(pte: Path) -> list[ProgramMethod]:
         raise InputError(f"{pte}: no such file; name a .pte file") from None
     except OSError as error:
         raise InputError(f"{pte}: cannot be read ({error.strerror})") from None
+    if not content:
+        raise InputError(f"{pte}: the file is empty; copy or export it again")
     if content[_MAGIC_AT : _MAGIC_AT + len(_MAGIC)] != _MAGIC:
         raise InputError(f"{pte}: not an ExecuTorch program; name a .pte file")
     if len(content) < (needed := _declared_bytes(content)):

@@ -21,18 +21,10 @@ from typing import Any
 
 from devices.errors import FarmError
 from tasks.export.dependencies import is_installed
+from tasks.export.process.refusals import find_refusal
 
 _FARM = [Path(__file__).parents[2] / layer for layer in ("flows", "tasks", "devices", "sql")]
 _LOCATION = re.compile(r'File "([^"]+)", line (\d+)')
-_NO_OPERATOR = re.compile(
-    r"Missing out variants: \{'([^']+)'|Operator: <EdgeOpOverload: ([\w.]+)>|"
-    r"Operator torch\._ops\.([\w.]+) is not in Core ATen"
-)
-# Text of torch's error -> remedy.
-_DATA_DEPENDENT = {
-    r"Could not extract specialized|_local_scalar_dense": "keep the value in a tensor, or pass it as an input",
-    r"GuardOnDataDependentSymNode|data-dependent|Dynamic control flow": "use torch.where or torch.cond",
-}
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 # Two threads that clear Python's import caches at once remove the same entry, and one of them fails (KeyError).
 _finding_lock = threading.Lock()
@@ -101,8 +93,19 @@ def check_function(path: Path, name: str, arguments: tuple[str, ...] = ()) -> No
         return
     if {name, "*", "__getattr__"} & {*functions, *_other_names(statements)}:
         return
+    if not statements:
+        raise ValueError(f"{file}: the file is empty; define a function {name} in it")
     listed = ", ".join(each for each in functions if not each.startswith("_"))
     raise ValueError(f"{file}: no function named {name}; {f'it has {listed}' if listed else 'it defines none'}")
+
+
+def list_functions(path: Path) -> list[str]:
+    """Return the functions of a file that a model can name; empty for a file that is not valid Python."""
+    try:
+        statements = _nodes_run_at_import(ast.parse(path.read_bytes()))
+    except (ValueError, SyntaxError):
+        return []
+    return [each.name for each in statements if isinstance(each, _Function) and not each.name.startswith("_")]
 
 
 def _nodes_run_at_import(node: ast.AST) -> Iterator[ast.AST]:
@@ -196,22 +199,14 @@ class _BesideFinder:
 
 
 def explain_error(error: BaseException, sentence: str) -> str:
-    """Return `sentence`, the cause of an error, after the user's line that it comes from.
+    """Return the cause of an error after the user's line that it comes from, and what to do if that is known.
 
-    An operator that ExecuTorch does not support is named; a line that depends on data gets the remedy instead.
+    `sentence` is the cause of an error that is not in the table of refusals.
     """
-    text = f"{type(error).__name__}: {error}"
-    if operator := _NO_OPERATOR.search(text):
-        name = next(filter(None, operator.groups()))
-        sentence = f"ExecuTorch does not support {name}, or not with these types ({sentence.rstrip(':')})"
     location = next(_user_locations(_error_locations(error)), None)
-    if location is None:
-        return sentence
-    file, where = location[0], _describe_location(*location)
-    for pattern, remedy in _DATA_DEPENDENT.items():
-        if re.search(pattern, text):
-            return f"{where} depends on data, which an export cannot follow; {remedy}"
-    return f"{where}: {sentence}{_hidden_module_remedy(error, Path(file).parent)}"
+    hidden = _hidden_module_remedy(error, Path(location[0]).parent) if location else ""
+    explained = f"{sentence}{hidden}" if hidden else find_refusal(error, sentence) or sentence
+    return f"{_describe_location(*location)}: {explained}" if location else explained
 
 
 def user_line(locations: Iterable[tuple[str, int]]) -> str | None:
@@ -230,9 +225,10 @@ def locations_in(text: str) -> list[tuple[str, int]]:
 
 
 def _error_locations(error: BaseException) -> list[tuple[str, int]]:
-    """Return file and line of the frames of an error, innermost first, then of those in its text."""
+    """Return file and line of the frames of an error, innermost first, then of those in its text and notes."""
     frames = reversed(traceback.extract_tb(error.__traceback__))
-    return [*((frame.filename, frame.lineno or 0) for frame in frames), *locations_in(str(error))]
+    texts = "\n".join([*getattr(error, "__notes__", ()), str(error)])
+    return [*((frame.filename, frame.lineno or 0) for frame in frames), *locations_in(texts)]
 
 
 def _user_locations(locations: Iterable[tuple[str, int]]) -> Iterator[tuple[str, int]]:

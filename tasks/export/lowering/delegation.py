@@ -145,11 +145,13 @@ def count_read_bytes(program: Any) -> int:
 
     Weights count as they are in the .pte file. Of an embedding, only the rows that are looked up count.
     """
-    graph_bytes, read = 0, dict[str, int]()  # by the key of the data, which delegates may share
+    import torch
+
+    graph_bytes, stored_bytes = 0, dict[str, int]()  # by the key of the data, which delegates may share
     for delegate in _delegates(program):
         graph_bytes += len(delegate.processed_bytes)
         if (stored := delegate.named_data_store_output) is not None:
-            read |= {key: len(stored.buffers[entry.buffer_index]) for key, entry in stored.pte_data.items()}
+            stored_bytes |= {key: len(stored.buffers[entry.buffer_index]) for key, entry in stored.pte_data.items()}
     outside_bytes, signature = 0, program.graph_signature
     weights_and_state = {
         **signature.inputs_to_parameters,
@@ -161,11 +163,13 @@ def count_read_bytes(program: Any) -> int:
             value = node.meta["val"]
             rows = 0
             for user in node.users:
-                is_look_up = "embedding" in str(user.target) and all(isinstance(size, int) for size in _shape(user))
+                read = user.meta.get("val")  # of `embedding_bag`, a tuple
+                is_tensor = isinstance(read, torch.Tensor) and all(isinstance(size, int) for size in read.shape)
+                is_look_up = "embedding" in str(user.target) and is_tensor
                 rows += prod(_shape(user)[:-1]) if is_look_up else value.shape[0] if value.dim() else 1
             is_part = value.dim() and rows < value.shape[0]
             outside_bytes += value.nbytes * rows // value.shape[0] if is_part else value.nbytes
-    return graph_bytes + sum(read.values()) + outside_bytes
+    return graph_bytes + sum(stored_bytes.values()) + outside_bytes
 
 
 def _delegates(program: Any) -> list[Any]:

@@ -32,6 +32,7 @@ from tasks.export.lowering.trial import Trial, execute_on_host
 from tasks.export.lowering.write import write_program
 from tasks.export.outputs.fault_search import RUNTIME_TOLERANCE, find_fault
 from tasks.export.outputs.randomness import find_random
+from tasks.export.process.refusals import note_operator_source
 from tasks.export.process.sandbox import is_failed_allocation
 from tasks.export.recipes import Recipe
 from tasks.export.references import (
@@ -208,6 +209,7 @@ def _choose_program(model: _Model, folder: Path, log: Path | None) -> _Program:
             passes.leave_out(LeftOut(", ".join(sorted(passes.applied)), None, problem))
             chosen = replace(plain, left_out=[*passes.left_out, *plain.left_out])
     if isinstance(chosen, Exception):
+        note_operator_source(chosen, [each.program.graph for each in model.converted.values()])
         raise chosen
     for path in chosen.folder.iterdir():
         path.rename(folder / path.name)

@@ -18,6 +18,8 @@ from tasks.export.references import CaseInputs, Outputs
 
 logger = logging.getLogger(__name__)
 SUCCEEDED = "succeeded"
+_ATEN = "aten::"
+"""Namespace of operators whose kernels are those of ExecuTorch; others may be registered by a user's runner."""
 # Errors of the runtime, the cause first and then its callers; what cpuinfo reports is not an error.
 _REPORTED = re.compile(r"^\[(?!cpuinfo)\w+\.(?:cpp|h):\d+\] (.+)$", re.MULTILINE)
 _CHECK = re.compile(r"Check failed \((.*?)\): (.*)")
@@ -37,7 +39,8 @@ class Trial:
 def execute_on_host(pte: Path, cases: Sequence[CaseInputs], log: Path | None) -> Trial:
     """Execute each case of a program after its set-up; a program that needs what this runtime lacks is not tried.
 
-    `log` is the file that this process prints to. Raises FarmError with the runtime's cause if an execution fails.
+    `log` is the file that this process prints to. Raises FarmError with the runtime's cause if an execution fails, and
+    if ExecuTorch has no kernel for an ATen operator: no device could execute it.
     """
     try:
         import executorch.kernels.quantized  # noqa: F401 - registers operators
@@ -47,6 +50,10 @@ def execute_on_host(pte: Path, cases: Sequence[CaseInputs], log: Path | None) ->
         backends = set(runtime.backend_registry.registered_backend_names)
         operators = set(runtime.operator_registry.operator_names)
         calls = [call for method in read_program(pte) for call in method.calls]
+        called = sorted({call.operator for call in calls if call.operator} - operators)
+        if absent := [name for name in called if name.startswith(_ATEN)]:
+            remedy = "replace it by simpler operators, or compute it outside the model"
+            raise FarmError(f"ExecuTorch has no kernel for {', '.join(absent)}; {remedy} (pytorch/executorch#11320)")
         missing = (
             f"the operator {call.operator}" if call.operator else f"the backend {call.delegate}"
             for call in calls

@@ -26,7 +26,7 @@ from tasks.export.from_transformers import build_transformers_model
 from tasks.export.key import export_key, record_left_out, record_used, source_sha256, versions
 from tasks.export.process.sandbox import adopt_orphans, is_failed_allocation, kill_descendants, memory_limit
 from tasks.export.recipes import Recipe, parse_recipe
-from tasks.export.user_code import display_path, explain_error, load_function
+from tasks.export.user_code import display_path, explain_error, load_function, locations_in, user_line
 from tasks.export.zoo import MODELS
 from tasks.store.files import publish_folder, work_folder, write_complete
 
@@ -116,10 +116,15 @@ def _export_outcome(request: ExportRequest, log: Path, limit_bytes: int) -> Expo
         if sys.platform == "linux" and is_failed_allocation(error):
             return out_of_memory(limit_bytes)
         if isinstance(error, FarmError):
-            return ExportOutcome(error=str(error))
-        if isinstance(error, OSError):
-            return ExportOutcome(error=os_cause(error, request.exports_dir))
-        return ExportOutcome(error=explain_error(error, first_line(error)))
+            line = user_line(locations_in("\n".join(getattr(error, "__notes__", ()))))
+            return ExportOutcome(error=f"{line}: {error}" if line else str(error))
+        sentence = os_cause(error, request.exports_dir) if isinstance(error, OSError) else first_line(error)
+        explained = explain_error(error, sentence)
+        if request.entry.transformers and not isinstance(error, OSError):
+            remedy = "leave `generate` out, or " if request.entry.generate else ""
+            cause = f"{request.entry.transformers} of transformers cannot be exported as it is ({explained})"
+            explained = f"{cause}; {remedy}write a factory that returns a changed model and its inputs"
+        return ExportOutcome(error=explained)
 
 
 def _export(request: ExportRequest, log: Path) -> Path:

@@ -157,7 +157,7 @@ def test_the_files_that_a_model_of_our_own_used_are_recorded_and_its_export_is_c
 
 
 def test_a_model_that_cannot_be_exported_gives_one_sentence_and_leaves_only_its_log(exports: Path) -> None:
-    code = r"own\.py, line 18: `return values \+ 1 if .*` depends on data.*; use torch\.where or torch\.cond"
+    code = r"own\.py, line 18: `return values \+ 1 if .*`: depends on data.*; use torch\.where or torch\.cond"
     with pytest.raises(ExportError, match=f"^cannot export own:branching as fp32: {code}") as refused:
         export_model("own:branching", "fp32", exports)
     assert "\n" not in str(refused.value)

@@ -1,0 +1,42 @@
+"""Check that a program's memory fits the sizes at which it is measured."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from devices.errors import FarmError
+from tasks.export.factory import Inputs
+
+
+def check_sizes(program: Any, dynamic_shapes: Any, shapes: Mapping[str, Inputs]) -> None:
+    """Raise FarmError for inputs larger than the program's memory; `shapes` has the inputs by the name of the case.
+
+    ExecuTorch reserves memory for the maximum of a dynamic dimension or, without one, for the size of the example.
+    """
+    nodes = {node.name: node for node in program.graph.find_nodes(op="placeholder")}
+    for number, name in enumerate(program.graph_signature.user_inputs):
+        for dimension, size in enumerate(nodes[name].meta["val"].shape):
+            if isinstance(size, int):
+                continue
+            limits = program.range_constraints.get(size.node.expr)
+            maximum = None if limits is None or "oo" in str(limits.upper) else int(limits.upper)  # int_oo: no limit
+            reserved = size.node.hint if maximum is None else maximum
+            for case, inputs in shapes.items():
+                actual = inputs[number].shape[dimension]
+                if reserved is not None and actual > reserved:
+                    dim = _dim_name(dynamic_shapes, number, name, dimension)
+                    what = f"input `{name}` has the size {actual} in dimension {dimension} in the shape `{case}`"
+                    cause = f"its maximum is {maximum}"
+                    if maximum is None:
+                        cause = (
+                            f"without a maximum, ExecuTorch reserves memory for the {reserved} of the example inputs"
+                        )
+                    raise FarmError(f'{what}; {cause}: write Dim("{dim or "size"}", max={actual}) or more')
+
+
+def _dim_name(dynamic_shapes: Any, number: int, name: str, dimension: int) -> str | None:
+    """Return the name of the Dim of a dimension; None for one without a name, such as Dim.DYNAMIC."""
+    is_by_name = isinstance(dynamic_shapes, Mapping)
+    of_input = dynamic_shapes.get(name) if is_by_name else dynamic_shapes[number]
+    if isinstance(of_input, Mapping):
+        return getattr(of_input.get(dimension), "__name__", None)
+    return getattr(of_input[dimension], "__name__", None) if of_input else None

@@ -1,0 +1,178 @@
+"""Which models the farm exports: each through the farm and, if that refuses it or its program is wrong, without it.
+
+Run: python -m tests.benchmarks.models suite [PREFIX], the models of ExecuTorch's own tests in fp32; or
+     python -m tests.benchmarks.models pairs [PREFIX], generated ones: all recipes, static, dynamic, stateful.
+
+It prints a line for each that is not right, and a table. PREFIX selects models by the beginning of their names.
+"""
+
+import contextlib
+import importlib
+import multiprocessing
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+from executorch.exir import to_edge_transform_and_lower
+from executorch.runtime import Runtime
+
+from devices.errors import FarmError
+from tasks.export.accuracy_limits import recipe_limits
+from tasks.export.exported import NotApplicableError, first_line
+from tasks.export.factory import build_methods
+from tasks.export.lowering import lower
+from tasks.export.lowering.passes import largest_distance
+from tasks.export.process.child import share_node_sources
+from tasks.export.recipes import parse_recipe
+from tasks.export.user_code import explain_error
+from tests.fixtures import generated_models, suite_models
+
+PLAIN_TOLERANCE = 1e-3
+Kind = Literal[
+    "right", "skipped", "not supported by ExecuTorch", "refused by the farm", "wrong by the farm", "wrong by ExecuTorch"
+]
+_RAW = re.compile(r"(?:^|: |`: )\w*(?:Error|Exception|Violation\w*): ")
+"""The name of an exception, which begins a sentence without a remedy."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    name: str
+    precision: str
+    kind: Kind
+    sentence: str = ""
+
+    @property
+    def is_confusing(self) -> bool:
+        """Whether a refusal has the name of an exception and no remedy."""
+        return bool(_RAW.search(self.sentence)) and "; " not in self.sentence
+
+
+def outcomes(source: str, pairs: list[tuple[str, str]]) -> Iterator[Outcome]:
+    """Yield the outcome of each (factory in the module `source`, precision), without tests that have no model.
+
+    All run in one other process. If it crashes, the model is not supported, and a new process continues behind it.
+    """
+    context = multiprocessing.get_context("spawn")
+    while pairs:
+        receiver, sender = context.Pipe(duplex=False)
+        process = context.Process(target=_send_outcomes, args=(source, pairs, sender))
+        process.start()
+        sender.close()
+        try:
+            while pairs:
+                if outcome := receiver.recv():
+                    yield outcome
+                pairs = pairs[1:]
+        except EOFError:
+            yield Outcome(*pairs[0], "not supported by ExecuTorch", "the process crashed")
+            pairs = pairs[1:]
+        finally:
+            process.kill()
+            process.join()
+
+
+def _send_outcomes(source: str, pairs: list[tuple[str, str]], sender: "Connection[Any, Any]") -> None:
+    share_node_sources()
+    module = importlib.import_module(source)
+    for name, precision in pairs:
+        try:
+            with contextlib.suppress(LookupError):
+                getattr(module, name)()
+                sender.send(_outcome(getattr(module, name), name, precision))
+                continue
+            sender.send(None)
+        except Exception as error:
+            sender.send(Outcome(name, precision, "not supported by ExecuTorch", str(error)))
+
+
+def _outcome(make: Callable[[], Any], name: str, precision: str) -> Outcome:
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            torch.manual_seed(0)
+            built = lower.build(build_methods(make(), name), parse_recipe(precision), Path(folder))
+            problem = _difference(built, precision, Path(folder))
+        except NotApplicableError as reason:
+            return Outcome(name, precision, "skipped", str(reason))
+        except Exception as error:
+            sentence = str(error) if isinstance(error, FarmError) else explain_error(error, first_line(error))
+            is_right = precision == "fp32" and _is_plain_right(make)
+            return Outcome(
+                name, precision, "refused by the farm" if is_right else "not supported by ExecuTorch", sentence
+            )
+    if problem is None:
+        return Outcome(name, precision, "right")
+    is_right = precision != "fp32" or _is_plain_right(make)
+    return Outcome(name, precision, "wrong by the farm" if is_right else "wrong by ExecuTorch", problem)
+
+
+def _difference(built: dict[str, Any], precision: str, folder: Path) -> str | None:
+    """Return how this machine's outputs differ from the references; None if they are right."""
+    limits = recipe_limits(precision, None)
+    for case in built["cases"]:
+        if not case["outputs_host"]:
+            return str(built["trial"])
+        for references, min_db in ((case["outputs"], limits.eager_db), (case["outputs_fp32"], limits.fp32_db)):
+            for number, each in enumerate(zip(case["outputs_host"], references, strict=bool(references))):
+                actual, exact = (np.fromfile(folder / one["file"], one["dtype"]).astype(float) for one in each)
+                snr_db = _snr_db(actual, exact) if actual.shape == exact.shape else float("-inf")
+                if snr_db < min_db:
+                    return f"output {number}: {snr_db:.1f} dB"
+    return None
+
+
+def _snr_db(actual: Any, exact: Any) -> float:
+    is_equal = (actual == exact) | (np.isnan(actual) & np.isnan(exact))
+    noise = np.where(is_equal, 0.0, actual - exact)
+    if not np.any(noise):
+        return float("inf")
+    with np.errstate(all="ignore"):
+        signal = np.square(exact[np.isfinite(exact)]).sum()
+        return float(10 * np.log10(signal / np.square(noise).sum()))
+
+
+def _is_plain_right(make: Callable[[], Any]) -> bool:
+    """Whether a program by ExecuTorch alone returns what eager PyTorch returns."""
+    with contextlib.suppress(Exception), torch.no_grad():
+        torch.manual_seed(0)
+        content = make()
+        content = content if isinstance(content, dict) else dict(zip(("module", "inputs"), content, strict=True))
+        module, inputs = content["module"].eval(), content["inputs"]
+        program = torch.export.export(module, inputs, dynamic_shapes=content.get("dynamic_shapes"))
+        lowered = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()]).to_executorch()
+        leaves = torch.utils._pytree.tree_leaves(inputs)
+        copies = [each.clone().contiguous() if isinstance(each, torch.Tensor) else each for each in leaves]
+        actual = Runtime.get().load_program(lowered.buffer).load_method("forward").execute(copies)
+        expected = torch.utils._pytree.tree_leaves(module(*inputs))
+        tensors = [[each for each in values if isinstance(each, torch.Tensor)] for values in (actual, expected)]
+        return largest_distance(*tensors, with_integers=True) < PLAIN_TOLERANCE
+    return False
+
+
+def main(what: str = "suite", prefix: str = "") -> None:
+    source = {"suite": "suite_models", "pairs": "generated_models"}[what]
+    suite = [(name, "fp32") for name in suite_models.list_models()] if what == "suite" else []
+    pairs = suite or generated_models.list_pairs()
+    counts = Counter[str]()
+    for outcome in outcomes(f"tests.fixtures.{source}", [pair for pair in pairs if pair[0].startswith(prefix)]):
+        counts[outcome.kind] += 1
+        counts["confusing"] += outcome.is_confusing
+        if outcome.kind != "right":
+            mark = "confusing " if outcome.is_confusing else ""
+            print(f"{mark}{outcome.kind}: {outcome.name} {outcome.precision}: {outcome.sentence}", flush=True)
+    print(
+        "| outcome | models |", "| --- | --- |", *(f"| {kind} | {count} |" for kind, count in counts.items()), sep="\n"
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,191 @@
+"""Every refusal names what was refused and what to do: errors of torch and executorch, sizes, transformers, files."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devices.errors import FarmError, InputError
+from tasks.export.entry import ModelEntry, parse_entry
+from tasks.export.exported import ExportError, first_line
+from tasks.export.process.refusals import TABLE, find_refusal
+from tasks.export.program import read_program
+from tests.fixtures.exports import exported_cases
+
+# For each entry of the table: an error as torch 2.13.0 or executorch 1.5.1 raises it, and what its sentence contains.
+ERRORS = {
+    "specialized size": (
+        "Constraints violated (t)! For more information, run with X.\n  - You marked t as dynamic but your code "
+        "specialized it to be a constant (12). If you're using",
+        "size 12 of the dynamic dimension `t`",
+    ),
+    "constrained size": (
+        "Constraints violated (b)! For more\n  - Not all values of b = L['a'].size()[0] satisfy the guard b % 2.\n",
+        "Not all values of b",
+    ),
+    "number from a tensor": ("Could not extract specialized integer from data-dependent expression", "depends on data"),
+    "control flow": ("Dynamic control flow is not supported", "torch.cond"),
+    "linear in a branch": (
+        "Node a with op <EdgeOpOverload: aten.linear.default>: schema = x was not decomposed or delegated.",
+        "`x @ layer.weight.T + layer.bias`",
+    ),
+    "not decomposed": (
+        "Node a with op <EdgeOpOverload: aten.silu.default>: schema = x was not decomposed or delegated.",
+        "aten.silu.default",
+    ),
+    "not in Core ATen": ("Operator torch._ops.aten.histc.default is not in Core ATen opset", "aten.histc.default"),
+    "mixed types": (
+        "These operators are taking Tensor inputs with mismatched dtypes\nOperator: <EdgeOpOverload: aten.abs.default>",
+        "aten.abs.default with these types",
+    ),
+    "no kernel": ("Missing out variants: {'aten::alias'}", "no kernel for aten::alias"),
+    "unknown operator": ("Operator: <EdgeOpOverload: aten.abs.default>: schema", "aten.abs.default"),
+    "mixed weights": ("mat1 and mat2 must have the same dtype, but got Float and Half", "`.half()`"),
+    "output type": ("Found <class 'model.Boxes'> in output, which is not a known type.", "returns a model.Boxes"),
+    "number of inputs": ("too many positional arguments", "one input for each parameter"),
+    "sparse": ("Could not run 'aten::view' with arguments from the 'SparseCPU' backend", "`.to_dense()`"),
+    "complex": ("expected Float but got ComplexFloat", "real and imaginary parts"),
+    "script": ("Exporting a ScriptModule is not supported.", "before torch.jit.script"),
+    "compiled": ("'OptimizedModule' object is not supported", "before torch.compile"),
+    "download": ("<urlopen error [Errno 111]> URLError", "load it by its path"),
+    "missing file": ("[Errno 2] No such file or directory: 'weights.pt'", "`Path(__file__).parent / ...`"),
+}
+
+
+@pytest.mark.parametrize("name", [each.name for each in TABLE])
+def test_each_known_error_is_a_cause_and_a_remedy(name: str) -> None:
+    text, content = ERRORS[name]
+    error = RuntimeError(text)
+    entry = next(each for each in TABLE if each.pattern.search(f"RuntimeError: {text}"))
+    assert entry.name == name  # and not an earlier entry
+    sentence = find_refusal(error, first_line(error))
+    assert sentence is not None
+    cause, _, remedy = sentence.partition("; ")
+    assert content in sentence
+    assert cause
+    assert remedy
+    assert "{" not in sentence.replace("{'aten", "")
+    assert re.fullmatch(r"(pytorch/(executorch|pytorch)#\d+)?", entry.issue)
+
+
+def test_an_unknown_error_keeps_its_text() -> None:
+    assert find_refusal(ValueError("no weights yet"), "ValueError: no weights yet") is None
+
+
+MODEL = """import torch
+from pathlib import Path
+
+Dim = torch.export.Dim
+
+def missing():
+    return torch.load("absent.pt"), (torch.ones(1),)
+
+def sorting():
+    class Sorting(torch.nn.Module):
+        def forward(self, values):
+            return values.sort(1)
+    return Sorting(), (torch.rand(2, 4),)
+
+def sized(dim, rows):
+    inputs = (torch.ones(3, 8),)
+    shapes = {"more": (torch.ones(rows, 8),)}
+    return {"module": torch.nn.Linear(8, 4), "inputs": inputs, "dynamic_shapes": ({0: dim},), "shapes": shapes}
+
+def beyond():
+    return sized(Dim("rows", min=1, max=4), 5)
+
+def largest():
+    return sized(Dim("rows", min=1, max=4), 4)
+
+def unlimited():
+    return sized(Dim.DYNAMIC, 4)
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "my models"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / "model.py").write_text(MODEL, encoding="utf-8")
+    return folder / "model.py"
+
+
+def refusal(model: Any, folder: Path, precision: str = "fp32") -> str:
+    with pytest.raises(ExportError) as refused:
+        exported_cases(model, precision, folder / "exports")
+    return str(refused.value).partition("; the full log is ")[0]
+
+
+@pytest.mark.torch
+def test_errors_of_the_users_code_and_kernels_that_are_missing_have_the_users_line(model: Path) -> None:
+    missing = refusal("./model.py:missing", model.parent)
+    assert 'model.py, line 7: `return torch.load("absent.pt"), (torch.ones(1),)`: No such file or directory' in missing
+    kernel = refusal("./model.py:sorting", model.parent)
+    assert "model.py, line 12: `return values.sort(1)`: ExecuTorch has no kernel for aten::sort.values; " in kernel
+
+
+@pytest.mark.torch
+def test_a_size_beyond_the_memory_of_a_program_is_refused_with_its_input_and_dim(model: Path) -> None:
+    beyond = (
+        'input `input` has the size 5 in dimension 0 in the shape `more`; its maximum is 4: write Dim("rows", max=5)'
+    )
+    assert beyond in refusal("./model.py:beyond", model.parent)
+    unlimited = refusal("./model.py:unlimited", model.parent)
+    assert "the size 4 in dimension 0" in unlimited
+    assert 'memory for the 3 of the example inputs: write Dim("size", max=4)' in unlimited
+    [export] = exported_cases("./model.py:largest", "fp32", model.parent / "exports")
+    assert export.trial == "succeeded"
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ({"transformers": "T5Config"}, r"T5Config is an encoder and a decoder.*\(T5Model\(config\)\.get_encoder\(\)"),
+        ({"transformers": "CLIPConfig"}, "measure its networks, such as CLIPTextConfig and CLIPVisionConfig"),
+        (
+            {"transformers": "T5Config", "generate": {"prefill": [8]}},
+            "no AutoModelForCausalLM for T5Config; leave `gen",
+        ),
+        (
+            {"transformers": "BertConfig", "generate": {"prefill": [8]}},
+            "BertConfig is an encoder, which writes no text",
+        ),
+    ],
+)
+def test_a_model_of_transformers_that_is_not_one_network_names_what_to_measure(
+    entry: dict[str, Any], sentence: str
+) -> None:
+    from tasks.export.from_transformers import build_transformers_model
+
+    small = {"T5Config": {"d_model": 16, "num_layers": 1, "d_ff": 16, "num_heads": 2, "vocab_size": 32}}
+    small["BertConfig"] = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    config = small.get(entry["transformers"], {})
+    with pytest.raises(FarmError, match=sentence):
+        build_transformers_model(ModelEntry.model_validate({"name": "a", "config": config} | entry))
+
+
+def test_a_file_without_a_function_names_those_that_it_has(model: Path) -> None:
+    with pytest.raises(InputError) as refused:
+        parse_entry("./model.py")
+    assert str(refused.value).startswith("`./model.py` names no function; write `./model.py:missing` or `./model.py:so")
+    model.write_text("", encoding="utf-8")
+    with pytest.raises(InputError, match=r"write `\./model\.py:make`, and define it there"):
+        parse_entry("./model.py")
+    with pytest.raises(InputError, match=r"model\.py: the file is empty; define a function make in it"):
+        parse_entry("./model.py:make")
+
+
+def test_a_folder_with_spaces_gives_a_name_without(model: Path) -> None:
+    entry = parse_entry(f"../{model.parent.name}/model.py:missing")
+    assert entry.name == "../my_models/model.py:missing"
+    assert entry.factory is not None
+    assert Path(entry.factory.rpartition(":")[0]).samefile(model)
+
+
+def test_an_empty_program_is_named_as_such(tmp_path: Path) -> None:
+    (tmp_path / "model.pte").touch()
+    with pytest.raises(InputError, match=r"model\.pte: the file is empty; copy or export it again"):
+        read_program(tmp_path / "model.pte")
