@@ -32,6 +32,7 @@ void fill_pattern(std::vector<char>& bytes, ScalarType type, std::mt19937& rando
   if (type == ScalarType::Float) fill_floats<float>(bytes, random);
   else if (type == ScalarType::Double) fill_floats<double>(bytes, random);
   else if (type == ScalarType::Half) fill_floats<executorch::aten::Half>(bytes, random);
+  else if (type == ScalarType::BFloat16) fill_floats<executorch::aten::BFloat16>(bytes, random);
   else {
     const size_t width = executorch::runtime::elementSize(type);
     for (size_t i = 0; i < bytes.size(); i += width) bytes[i] = static_cast<char>(random() & 1);

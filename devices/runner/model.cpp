@@ -63,6 +63,7 @@ std::string tensor_text(const executorch::aten::Tensor& tensor, bool all_values)
     case ScalarType::Float: text << values_text<float>(tensor, all_values); break;
     case ScalarType::Double: text << values_text<double>(tensor, all_values); break;
     case ScalarType::Half: text << values_text<executorch::aten::Half>(tensor, all_values); break;
+    case ScalarType::BFloat16: text << values_text<executorch::aten::BFloat16>(tensor, all_values); break;
     case ScalarType::Int: text << values_text<int32_t>(tensor, all_values); break;
     case ScalarType::Long: text << values_text<int64_t>(tensor, all_values); break;
     case ScalarType::Char: text << values_text<int8_t>(tensor, all_values); break;

@@ -11,7 +11,7 @@ import typer
 
 from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption, TextOrJsonOption, WarehouseOption
 from flows.terminal import show, show_pieces
-from tasks.export.conversion import describe_conversion
+from tasks.export.conversion import describe_conversion, describe_weights
 from tasks.export.recipes import RECIPES, recipe_name
 from tasks.store.workspace import Workspace
 
@@ -149,6 +149,8 @@ def _text_lines(case: "CheckedCase") -> Iterator[str]:
     yield f"{export.model} {export.precision}: {export.pte_bytes / 1e6:.2f} MB, exported in {export.export_s:.1f} s"
     if export.trial:
         yield f"execution on this machine after the export: {export.trial}"
+    if weights := describe_weights(export.stored_bytes, export.pte_bytes):
+        yield f"program: {weights}"
     yield from export.notes
     if export.delegated or export.portable:
         yield f"operators: {delegated} delegated to XNNPACK, {portable} portable"
@@ -214,6 +216,9 @@ def _case_as_json(case: "CheckedCase") -> dict[str, Any]:
         "left_out": export.left_out,
         "converted": describe_conversion(export.layers),
         "layers": export.layers,
+        "stored_bytes": [{"type": name, "bytes": size} for name, size in export.stored_bytes.items()],
+        "type_changes": export.type_changes,
+        "notes": export.notes,
         "problem": case.problem,
     }
 

@@ -1,9 +1,13 @@
 """What a recipe converted: sentences about the layers that an export lists."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 _MAX_REASONS = 3
+_BITS = {"fp16": 16, "bf16": 16, "int8_static": 8, "int8_dynamic": 8, "int4_dynamic": 4}
+_NOTABLE_SHARE = 0.05
+"""Share of a program's bytes that a complete conversion would save, from which on it is stated."""
 
 
 def is_converted(layer: Mapping[str, Any]) -> bool:
@@ -34,15 +38,57 @@ def describe_conversion(layers: Iterable[Mapping[str, Any]]) -> str | None:
             weights[layer["reason"]] = weights.get(layer["reason"], 0) + layer["weights"]
     reasons = sorted(weights, key=lambda reason: -weights[reason])
     more = [f"{len(reasons) - _MAX_REASONS} other reasons"] if len(reasons) > _MAX_REASONS else []
+    portable = [layer for layer in layers if not layer.get("is_delegated", True) and layer["kind"] != "embedding"]
+    counts_of = Counter(layer["kind"] for layer in portable)
+    left = [f"not delegated: {', '.join(f'{number} {_plural(kind, number)}' for kind, number in counts_of.items())}"]
     share = f"{', '.join(counts)} converted ({_percent(converted_share(layers))} of the weights)"
-    return "; ".join([share, *reasons[:_MAX_REASONS], *more])
+    return "; ".join([share, *reasons[:_MAX_REASONS], *more, *(left if portable else [])])
 
 
 def _count(layers: list[Mapping[str, Any]], kind: str) -> str:
-    return f"{sum(map(is_converted, layers))} of {len(layers)} {kind}{'s' if len(layers) > 1 else ''}"
+    return f"{sum(map(is_converted, layers))} of {len(layers)} {_plural(kind, len(layers))}"
+
+
+def _plural(kind: str, number: int) -> str:
+    return kind if number == 1 else f"{kind}s"
 
 
 def _percent(share: float) -> str:
     """Return a share as `0.5 %`, `100 %` or, below 0.1 %, with one digit."""
     percent = 100 * share
     return f"{percent:.1f}".removesuffix(".0") + " %" if percent >= 0.1 else f"{percent:.1g} %"
+
+
+def converts(precision: str, kind: str) -> bool:
+    """Return whether a recipe converts layers of a kind."""
+    base, _, options = precision.partition(" ")
+    is_for_linear = base in ("int8_dynamic", "int4_dynamic")
+    return not is_for_linear or kind == "linear layer" or (kind == "embedding" and kind in options)
+
+
+def describe_size(precision: str, layers: Iterable[Mapping[str, Any]], pte_bytes: int) -> str | None:
+    """Return the size of a program and that of a complete conversion; None if they are nearly equal or unknown."""
+    bits = _BITS.get(precision.partition(" ")[0], 32)
+    remaining = (each["weights"] for each in layers if not is_converted(each) and converts(precision, each["kind"]))
+    saved_bytes = sum(remaining) * (32 - bits) // 8
+    if saved_bytes < _NOTABLE_SHARE * pte_bytes:
+        return None
+    expected_bytes = pte_bytes - saved_bytes
+    return f"{pte_bytes / 1e6:.2f} MB; with all these layers converted, about {expected_bytes / 1e6:.2f} MB"
+
+
+def describe_weights(stored_bytes: Mapping[str, int], pte_bytes: int) -> str | None:
+    """Return the bytes of a program by the type of its weights, the largest first; None if they are unknown."""
+    if not stored_bytes:
+        return None
+    parts = sorted(stored_bytes.items(), key=lambda part: -part[1])
+    rest = max(0, pte_bytes - sum(stored_bytes.values()))
+    return ", ".join(f"{size / 1e6:.2f} MB {name}" for name, size in [*parts, ("other than weights", rest)])
+
+
+def describe_type_changes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a sentence for each floating-point type of the model that the export does not keep."""
+    return [
+        f"{each['before']} becomes {each['after']}: {each['weights']} values of the module, {each['inputs']} of inputs"
+        for each in changes
+    ]

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError, InputError
-from tasks.export.conversion import describe_conversion
+from tasks.export.conversion import describe_conversion, describe_size, describe_type_changes
 from tasks.export.outputs.sentences import fault_sentence, random_sentence
-from tasks.export.program import DataType, ProgramMethod, data_types, read_program
+from tasks.export.program import DataType, ProgramMethod, data_types, read_program, stored_bytes
 from tasks.store.files import hash_file, remove_atomically
 
 logger = logging.getLogger(__name__)
@@ -24,8 +24,9 @@ FORWARD = "forward"
 SAMPLES = "samples.json"
 Tensors = list[dict[str, Any]]
 Layers = list[dict[str, Any]]
-"""The layers with weights of a method: {module, kind, type, weights, reason}. `type` is that of the stored weights,
-such as fp32 or int4, `weights` their number, `reason` why the recipe left them in fp32; None if it did not."""
+"""The layers with weights of a method: {module, kind, type, weights, is_delegated, reason}. `type` is that of the
+stored weights, such as fp32 or int4, `weights` their number, `reason` why the recipe left them in fp32; None if it did
+not."""
 
 
 class ExportError(FarmError):
@@ -132,6 +133,9 @@ class Export:
     """What ExecuTorch computes wrong on the exporting machine, see outputs/fault_search.py; None if nothing is."""
     layers: Layers = field(default_factory=list)
     """Of the case's method; empty for a prebuilt .pte file."""
+    type_changes: list[dict[str, Any]] = field(default_factory=list)
+    """Floating-point types of the case's method that the export does not keep: {before, after, weights, inputs}, with
+    numbers of values."""
     samples: dict[str, str] | None = None
     """{file, sha256} of the figures of the entry's samples; None without samples."""
     perplexity: float | None = None
@@ -173,13 +177,16 @@ class Export:
 
     @property
     def notes(self) -> list[str]:
-        """One sentence each: what the recipe converted, what is left out, and those of `fault_notes`."""
-        converted = describe_conversion(self.layers)
+        """One sentence each: what the recipe converted, what is portable or left out, and `fault_notes`."""
+        size = describe_size(self.precision, self.layers, self.pte_bytes)
+        converted = [*filter(None, [describe_conversion(self.layers), size]), *describe_type_changes(self.type_changes)]
+        if self.program_method and self.program_method.calls and not self.program_method.delegate_calls:
+            converted.append(f"nothing is delegated: {len(self.program_method.calls)} calls of portable operators")
         left_out = [
             f"exported without {each['step']}{' in ' + each['method'] if each['method'] else ''}: {each['reason']}"
             for each in self.left_out
         ]
-        return [*filter(None, [converted]), *left_out, *self.fault_notes]
+        return [*converted, *left_out, *self.fault_notes]
 
     def executions(self, planned: int, warmup: int) -> tuple[int, int]:
         """Return the number of executions of a session and of warm-up ones among them; `steps` overrides `planned`."""
@@ -222,6 +229,11 @@ class Export:
     def data_types(self) -> frozenset[DataType] | None:
         """The types other than fp32 that the program computes in; None if they are unknown."""
         return data_types(self.pte)
+
+    @cached_property
+    def stored_bytes(self) -> dict[str, int]:
+        """Bytes of the weights, constants and initial state in the program by their type; see program.py."""
+        return stored_bytes(self.pte)
 
     @property
     def content(self) -> tuple[str, str]:

@@ -1,23 +1,22 @@
 """Read the methods of a .pte file and the types in which it computes, without torch.
 
-The program is a FlatBuffers file (`program.fbs` of the wheel). The types of a delegate's values are in its data.
-XNNPACK's data is a header (`XNNHeader`) and a FlatBuffers graph (`schema.fbs`), both of
-executorch.backends.xnnpack.serialization.
+The program is a FlatBuffers file (`program.fbs` of the wheel). The types of a delegate's values are in its data
+(xnnpack_graph.py).
 """
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from devices.errors import InputError
 from tasks.bundle.cell import XNNPACK
+from tasks.bundle.elements import element_bytes, is_floating, to_bytes
 from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
+from tasks.export.xnnpack_graph import xnnpack_graphs
 
 _MAGIC, _MAGIC_AT = b"ET12", 4
 # The extended header: magic, its size, that of the program, where segments begin, and their size (not in an old one).
@@ -26,6 +25,7 @@ _INT, _BOOL, _DOUBLE, _TENSOR = 2, 3, 4, 5  # in the union KernelTypes
 _KERNEL_CALL, _DELEGATE_CALL, _JUMP = 1, 2, 4  # in the union InstructionArguments
 _DTYPES = {
     0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32", 7: "float64", 11: "bool",
+    15: "bfloat16",
 }  # fmt: skip
 
 
@@ -36,20 +36,18 @@ class ProgramTensor:
     dtype: str
     shape: tuple[int, ...]
     is_dynamic: bool
+    constant: tuple[bool, int] | None = None
+    """Where the program stores its values: whether it changes them, and a number; None if it does not."""
 
     def random_bytes(self, generator: np.random.Generator) -> bytes:
         """Return the bytes of random values: -1 to 1 for floats; 0 or 1 for others, which may be indices or bools."""
         count = prod(self.shape)
-        values: NDArray[np.generic]
-        if self.dtype.startswith("float"):
-            values = generator.uniform(-1.0, 1.0, count).astype(self.dtype)
-        else:
-            values = generator.integers(0, 2, count).astype(self.dtype)
-        return values.tobytes()
+        values = generator.uniform(-1.0, 1.0, count) if is_floating(self.dtype) else generator.integers(0, 2, count)
+        return to_bytes(values, self.dtype)
 
     @property
     def element_bytes(self) -> int:
-        return np.dtype(self.dtype).itemsize
+        return element_bytes(self.dtype)
 
     @property
     def size_bytes(self) -> int:
@@ -195,7 +193,8 @@ def _read_value(buffer: Buffer, at: int) -> Value:
     if dtype is None:
         return None
     shape = tuple(_read_integers(buffer, tensor.references(2, "its sizes")))
-    return ProgramTensor(dtype, shape, bool(tensor.numbers(8, "i1", 0)[0]))
+    number, is_changed = int(tensor.numbers(5, "<u4", 0)[0]), bool(tensor.references(6, "its memory")[0])
+    return ProgramTensor(dtype, shape, bool(tensor.numbers(8, "i1", 0)[0]), (is_changed, number) if number else None)
 
 
 def _read_integers(buffer: Buffer, at: Positions) -> list[int]:
@@ -205,16 +204,13 @@ def _read_integers(buffer: Buffer, at: Positions) -> list[int]:
     return integers
 
 
-DataType = Literal["fp32", "fp16", "int8_dynamic", "int8_static", "int4_dynamic"]
-_XNNPACK_MAGIC, _XNNPACK_MAGIC_AT = b"XH00", 4
-_GRAPH_AT = struct.Struct("<II")  # offset of the graph from the header, its size
-_QUANTIZED = 2  # in the union XValueUnion
+DataType = Literal["fp32", "fp16", "bf16", "int8_dynamic", "int8_static", "int4_dynamic"]
 # By XNNDatatype; others, such as fp32 and those of biases, do not identify a recipe.
 _TYPE_BY_XNN_DATATYPE: dict[int, DataType] = {
     2: "fp16", 3: "int8_static", 4: "int8_static", 8: "int4_dynamic", 9: "int8_dynamic", 10: "int4_dynamic",
-    11: "int8_dynamic",
+    11: "int8_dynamic", 14: "bf16",
 }  # fmt: skip
-_TYPE_BY_DTYPE: dict[str, DataType] = {"float16": "fp16", "int8": "int8_static"}
+_TYPE_BY_DTYPE: dict[str, DataType] = {"float16": "fp16", "bfloat16": "bf16", "int8": "int8_static"}
 
 
 def data_types(pte: Path) -> frozenset[DataType] | None:
@@ -228,40 +224,48 @@ def data_types(pte: Path) -> frozenset[DataType] | None:
             return None
         tensors = (each for method in methods for each in method.values if isinstance(each, ProgramTensor))
         tensor_types = {_TYPE_BY_DTYPE[each.dtype] for each in tensors if each.dtype in _TYPE_BY_DTYPE}
-        return frozenset(tensor_types.union(*map(_graph_types, _xnnpack_graphs(pte.read_bytes()))))
+        numbers = {number for graph in xnnpack_graphs(pte.read_bytes()) for number in graph.datatypes}
+        return frozenset(
+            tensor_types | {_TYPE_BY_XNN_DATATYPE[each] for each in numbers & _TYPE_BY_XNN_DATATYPE.keys()}
+        )
     except (InputError, CorruptTables, IndexError):
         return None
 
 
-def _xnnpack_graphs(content: bytes) -> Iterator[bytes]:
-    """Yield the data of each XNNPACK graph in a program: of each XNNHeader that points to one."""
-    at = content.find(_XNNPACK_MAGIC)
-    while at >= 0:
-        # An XNNHeader: 4 bytes, magic, 2 bytes of its size, then offset and size of the graph.
-        header = at - _XNNPACK_MAGIC_AT
-        if header >= 0 and len(content) >= at + 14:
-            offset, size_bytes = _GRAPH_AT.unpack_from(content, header + 10)
-            graph = content[header + offset : header + offset + size_bytes]
-            if graph[4:6] == b"XN" and len(graph) == size_bytes:
-                yield graph
-        at = content.find(_XNNPACK_MAGIC, at + 1)
+_SHORT_TYPES = {"float16": "fp16", "float32": "fp32", "float64": "fp64", "bfloat16": "bf16"}
+_STORED_XNN_DATATYPES = {
+    1: "fp32", 2: "fp16", 3: "int8", 4: "uint8", 5: "int32", 6: "int8", 7: "int32", 8: "int4", 10: "int4", 14: "bf16",
+}  # fmt: skip
+SCALES = "scales"
 
 
-def _graph_types(graph: bytes) -> set[DataType]:
-    """Return the types of the values in an XNNPACK graph; a quantized value contains the tensor that has its type."""
-    buffer = Buffer(graph)
-    root = buffer.read(np.zeros(1, np.int64), "<u4")
-    listed = Tables(buffer, root, "a graph").references(2, "its values")
-    types: set[DataType] = set()
-    for _, block in buffer.offset_vectors(listed, "values"):
-        values = Tables(buffer, block, "a value")
-        is_quantized = values.numbers(0, "u1", 0) == _QUANTIZED
-        content = values.references(1, "a value")
-        inner = content[~is_quantized]
-        if is_quantized.any():
-            quantized = Tables(buffer, content[is_quantized], "a quantized value")
-            inner = np.concatenate([inner, quantized.references(0, "a tensor")])
-        for number in np.unique(Tables(buffer, inner, "a tensor").numbers(0, "<i2", 0)).tolist():
-            if number in _TYPE_BY_XNN_DATATYPE:
-                types.add(_TYPE_BY_XNN_DATATYPE[number])
-    return types
+def short_type(dtype: Any) -> str:
+    """Return `fp16` for float16, `bf16` for bfloat16 and so on, and any other type, of torch too, by its name."""
+    name = str(dtype).removeprefix("torch.")
+    return _SHORT_TYPES.get(name, name)
+
+
+def stored_bytes(pte: Path) -> dict[str, int]:
+    """Return the bytes of the weights, constants and initial state in a program by their type, such as fp32 or int4.
+
+    `scales` are those of quantized weights in delegates. Bytes that several methods or delegates share count once.
+    Those of other delegates than XNNPACK are not included. Empty if the program cannot be read.
+    """
+    sizes: dict[object, tuple[str, int]] = {}
+    try:
+        for method in read_program(pte):
+            for each in method.values:
+                if isinstance(each, ProgramTensor) and each.constant:
+                    sizes[each.constant] = short_type(each.dtype), each.size_bytes
+        for number, graph in enumerate(xnnpack_graphs(pte.read_bytes())):
+            for index, (key, size) in enumerate(graph.constants):
+                if size:
+                    datatype = graph.constant_datatypes.get(index)
+                    name = SCALES if datatype is None else _STORED_XNN_DATATYPES.get(datatype, f"type {datatype}")
+                    sizes[key or (number, index)] = name, size
+    except (InputError, CorruptTables, IndexError, UnicodeDecodeError):
+        return {}
+    totals: dict[str, int] = {}
+    for name, size in sizes.values():
+        totals[name] = totals.get(name, 0) + size
+    return totals

@@ -34,7 +34,7 @@ class Recipe:
 
     name: str
     """Recorded as `precision`."""
-    float_type: Literal["float32", "float16"] = "float32"
+    float_type: Literal["float32", "float16", "bfloat16"] = "float32"
     quantization: Quantization | None = None
     """int8_static: weights per channel and activations, calibrated; int8_dynamic: linear layers with int8 weights per
     channel; int4_dynamic: linear layers with int4 weights per group. Dynamic: activations become int8 at run time."""
@@ -57,6 +57,7 @@ RECIPES: dict[str, Recipe] = {
     for recipe in (
         Recipe("fp32"),
         Recipe("fp16", "float16"),
+        Recipe("bf16", "bfloat16"),
         Recipe("int8_static", quantization="int8_static"),
         Recipe("int8_dynamic", quantization="int8_dynamic"),
         Recipe("int4_dynamic", quantization="int4_dynamic", int4=Int4Options()),

@@ -70,7 +70,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
         model="toy", precision="fp32", seed=0, pte_sha256="p", inputs_sha256="i", pte_bytes=1000, export_s=1.0,
         trial="succeeded", portable=LISTED, executions=lambda *planned: planned, delegate_calls=made.delegate_calls,
         delegated=[{"operator": "aten.convolution.default", "count": 1}],
-        left_out=[{"step": "a_pass", "method": None, "reason": "why"}], layers=[],
+        left_out=[{"step": "a_pass", "method": None, "reason": "why"}], layers=[], type_changes=[], stored_bytes={},
         notes=["exported without a_pass: why"],
         fault_notes=made.fault_notes, input_name="one random input", samples=None,
     )  # fmt: skip

@@ -10,6 +10,15 @@ from typing import Any
 
 _PARTITIONER_LOGGER = "executorch.backends.xnnpack.partition"
 _NO_RULE = "XNNPACK's partitioner has no rule for this operator"
+_IN_BF16 = {
+    "abs.default", "add.Tensor", "addmm.default", "cat.default", "clamp.default", "clone.default",
+    "_clone_dim_order.default", "constant_pad_nd.default", "div.Tensor", "exp.default", "gelu.default",
+    "hardswish.default", "hardtanh.default", "linear.default", "maximum.default", "minimum.default", "mm.default",
+    "mul.Tensor", "neg.default", "permute_copy.default", "relu.default", "rsqrt.default", "sigmoid.default",
+    "slice_copy.Tensor", "sqrt.default", "sub.Tensor", "tanh.default", "unsqueeze_copy.default", "view_copy.default",
+}  # fmt: skip
+"""What XNNPACK computes in bf16. With `enable_bf16`, ExecuTorch 1.5.1 also delegates convolutions, products of two
+inputs, softmax, means and pooling: then the program cannot be loaded (`XNNCompiler::compileModel failed`)."""
 Operators = dict[str, Any]
 """The part of export.json about a method."""
 
@@ -80,6 +89,16 @@ def operator_name(target: Any) -> str:
     import torch
 
     return str(target if isinstance(target, torch._ops.OpOverload) else getattr(target, "_op", target))
+
+
+def make_partitioner(*, with_bf16: bool) -> Any:
+    """Return executorch's XnnpackPartitioner, which leaves an operator in bf16 portable unless XNNPACK computes it."""
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+
+    partitioner = XnnpackPartitioner(enable_bf16=with_bf16)
+    for name, config in partitioner.target_partitioner_configs.items():
+        config.enable_bf16 = with_bf16 and name in _IN_BF16
+    return partitioner
 
 
 @contextmanager

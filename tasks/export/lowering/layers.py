@@ -5,12 +5,13 @@ or a look-up takes as its weights.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tasks.export.conversion import converted_share, describe_conversion, is_converted
+from tasks.export.conversion import converted_share, converts, describe_conversion, is_converted
 from tasks.export.exported import Layers, NotApplicableError
 from tasks.export.lowering.delegation import operator_name
+from tasks.export.program import short_type
 from tasks.export.recipes import HEAD, Recipe
 from tasks.export.sources import module_stack
 
@@ -24,7 +25,6 @@ _MOVES = (
     "transpose", "unsqueeze", "view", "_to", "_to_dim_order", "_unsafe_view",
 )  # fmt: skip
 """Operators between a stored tensor and its layer that only move or convert values; `_copy` may follow each name."""
-_TYPES = {"float16": "fp16", "float32": "fp32", "float64": "fp64", "bfloat16": "bf16"}
 _COPIED = re.compile(r"_copy_\d+$")  # executorch copies a tensor that several delegates read
 MIN_CONVERTED_SHARE = 0.001
 """Share of the weights below which a recipe has converted nearly nothing."""
@@ -35,7 +35,7 @@ _Stored = tuple[str, Any, str]
 def list_layers(program: Any, recipe: Recipe) -> Layers:
     """Return the layers of a lowered program, each stored tensor once, in their order."""
     layers: dict[str, dict[str, Any]] = {}
-    for node, (name, value, type_name) in _layer_nodes(program.graph_module, _stored_tensors(program)):
+    for node, is_delegated, (name, value, type_name) in _layer_nodes(program.graph_module, _stored_tensors(program)):
         operator, stack = _base_name(node), module_stack(node)
         is_packed = operator == "embedding_4bit"  # two values in a byte
         layer = {
@@ -43,16 +43,40 @@ def list_layers(program: Any, recipe: Recipe) -> Layers:
             "kind": _KINDS[operator],
             "type": "int4" if is_packed else type_name,
             "weights": value.numel() * (2 if is_packed else 1),
+            "is_delegated": is_delegated,
         }
         reason = None if is_converted(layer) else _reason(recipe, layer, operator, value.shape[-1])
         layers.setdefault(name, layer | {"reason": reason})
     return list(layers.values())
 
 
+def list_type_changes(module: Any, inputs: Iterable[Any], float_type: str) -> list[dict[str, Any]]:
+    """Return the floating-point types other than fp32 that a module and its inputs lose before the conversion.
+
+    Each is {before, after, weights, inputs}: short names of types, and numbers of values.
+    """
+    import torch
+
+    after, counts = short_type(float_type), dict[str, list[int]]()
+    for index, tensors in enumerate(((*module.parameters(), *module.buffers()), inputs)):
+        for each in tensors:
+            if isinstance(each, torch.Tensor) and each.is_floating_point() and type(each.data) is torch.Tensor:
+                counts.setdefault(short_type(each.dtype), [0, 0])[index] += each.numel()
+    return [
+        {"before": name, "after": after, "weights": weights, "inputs": of_inputs}
+        for name, (weights, of_inputs) in counts.items()
+        if name not in ("fp32", after)
+    ]
+
+
 def check_converted(recipe: Recipe, layers: Layers) -> None:
-    """Raise NotApplicableError if a recipe that converts weights converted nearly none of `layers`."""
+    """Raise NotApplicableError if a recipe for weights converted nearly none of `layers`, or bf16 has no delegate."""
     if recipe.quantization in ("int8_dynamic", "int4_dynamic") and converted_share(layers) < MIN_CONVERTED_SHARE:
         raise NotApplicableError(f"nothing to convert: {describe_conversion(layers) or 'the model has no layers'}")
+    if recipe.float_type == "bfloat16" and not any(layer["is_delegated"] for layer in layers):
+        raise NotApplicableError(
+            "nothing is delegated: in bf16, XNNPACK computes linear layers, and the model has none"
+        )
 
 
 def _stored_tensors(program: Any) -> dict[str, _Stored]:
@@ -65,13 +89,15 @@ def _stored_tensors(program: Any) -> dict[str, _Stored]:
     }
     for node in program.graph.find_nodes(op="placeholder"):
         if node.name in names:
-            text = str(node.meta["val"].dtype).removeprefix("torch.")
-            stored[node.name] = _COPIED.sub("", names[node.name]), node.meta["val"], _TYPES.get(text, text)
+            value = node.meta["val"]
+            stored[node.name] = _COPIED.sub("", names[node.name]), value, short_type(value.dtype)
     return stored
 
 
-def _layer_nodes(graph_module: Any, stored: dict[str, _Stored]) -> Iterator[tuple[Any, _Stored]]:
-    """Yield (node, its weights) of each layer, also inside delegates and branches; `stored` is by placeholder."""
+def _layer_nodes(
+    graph_module: Any, stored: dict[str, _Stored], *, is_delegated: bool = False
+) -> Iterator[tuple[Any, bool, _Stored]]:
+    """Yield (node, whether it is delegated, weights) of each layer, also in branches; `stored` is by placeholder."""
     for node in (each for each in graph_module.graph.nodes if each.op == "call_function"):
         for part in (each for each in node.all_input_nodes if each.op == "get_attr"):
             inner = getattr(graph_module, part.target)
@@ -80,7 +106,7 @@ def _layer_nodes(graph_module: Any, stored: dict[str, _Stored]) -> Iterator[tupl
                 program = inner.original_module
                 passed = zip(program.graph_signature.user_inputs, operands, strict=False)
                 inside = {name: each for name, each in passed if each} | _stored_tensors(program)
-                yield from _layer_nodes(program.graph_module, inside)
+                yield from _layer_nodes(program.graph_module, inside, is_delegated=True)
             elif hasattr(inner, "graph"):  # a branch
                 inputs = [each.name for each in inner.graph.find_nodes(op="placeholder")]
                 passed = zip(inputs, operands, strict=False)
@@ -89,7 +115,7 @@ def _layer_nodes(graph_module: Any, stored: dict[str, _Stored]) -> Iterator[tupl
             tensors = [_find_stored(each, stored) for each in node.all_input_nodes]
             weights = [each for each in tensors if each and each[1].dim() > 1 and each[2] not in ("int64", "int32")]
             if weights:
-                yield node, weights[-1]  # the input comes before
+                yield node, is_delegated, weights[-1]  # the input comes before
 
 
 def _operands(node: Any) -> list[Any]:
@@ -134,12 +160,7 @@ def _reason(recipe: Recipe, layer: dict[str, Any], operator: str, width: int) ->
         return None
     if recipe.except_operators:
         return "excepted by the recipe"
-    has_embedding = recipe.int4 is not None and recipe.int4.embedding and layer["kind"] == "embedding"
-    if (
-        recipe.quantization in ("int8_dynamic", "int4_dynamic")
-        and layer["kind"] != "linear layer"
-        and not has_embedding
-    ):
+    if not converts(recipe.name, layer["kind"]):
         return f"{recipe.quantization} converts linear layers"
     if recipe.int4 and recipe.int4.lm_head == "fp32" and layer["module"].rpartition(".")[2] == HEAD:
         return f"{HEAD} stays in fp32 by the recipe"

@@ -23,9 +23,10 @@ from tasks.export.lowering.delegation import (
     count_operators,
     count_read_bytes,
     list_operators,
+    make_partitioner,
     partitioner_reasons,
 )
-from tasks.export.lowering.layers import check_converted, list_layers
+from tasks.export.lowering.layers import check_converted, list_layers, list_type_changes
 from tasks.export.lowering.passes import LeftOut, Passes, distance_in_tolerances
 from tasks.export.lowering.rewrites import attention_as_products, parts_as_slices
 from tasks.export.lowering.trial import Trial, execute_on_host
@@ -68,13 +69,19 @@ def build(
     Raises NotApplicableError if the recipe has no meaning for the model, and FarmError if the program fails here.
     """
     import torch
+    from torch.utils import _pytree
 
+    type_changes = {
+        each.name: list_type_changes(each.module, _pytree.tree_leaves(each.inputs), recipe.float_type)
+        for each in methods
+    }
     with torch.no_grad():  # with gradients, writing a buffer in place cannot be exported
         model = _convert_methods(methods, recipe, user_recipe, taps=taps)
     program = _choose_program(model, folder, log)
     check_converted(recipe, [layer for method in program.operators.values() for layer in method["layers"]])
     hosts = {} if taps else program.trial.outputs
     for name, operators in program.operators.items():
+        operators["type_changes"] = type_changes[name]
         operators["random"] = [draw for draw in model.random if draw.pop("method", name) == name]
         wrong = [each for each in model.cases if program.distances[each.name] > RUNTIME_TOLERANCE and not taps]
         case = next((each for each in wrong if each.method.program_method == name), None)
@@ -250,12 +257,11 @@ def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path |
 def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operators]]:
     """Return the program of all methods, an ExecutorchProgramManager, and the part of export.json about each."""
     import executorch.kernels.quantized  # noqa: F401 - registers the operators of quantized values
-    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.devtools.intermediate_output_tap import strip_taps_
     from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
     from executorch.exir.passes import MemoryPlanningPass
 
-    xnnpack = XnnpackPartitioner()
+    xnnpack = make_partitioner(with_bf16=model.recipe.float_type == "bfloat16")
     programs, on_edge = {name: each.program for name, each in model.converted.items()}, None
     if passes:
         programs = {name: passes.apply(name, program, _PASSES) for name, program in programs.items()}

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.bundle.elements import is_floating, read_elements
+
 BLOCK_ELEMENTS = 1 << 16
 _MAX_CHOICE_DIMENSIONS = 3
 _MAX_CHOICES = 1 << 18  # more than the tokens of a language model; a row must fit into memory
@@ -63,8 +65,7 @@ def has_choices(dtype: str, shape: tuple[int, ...]) -> bool:
     among more than a quarter of a million. Whether a last dimension has classes or features is unknown, so the share
     decides only where a sweep file states a limit for it.
     """
-    is_floating = np.issubdtype(np.dtype(dtype), np.floating)
-    return bool(is_floating) and 1 <= len(shape) <= _MAX_CHOICE_DIMENSIONS and 2 <= shape[-1] <= _MAX_CHOICES
+    return is_floating(dtype) and 1 <= len(shape) <= _MAX_CHOICE_DIMENSIONS and 2 <= shape[-1] <= _MAX_CHOICES
 
 
 def compare_tensors(got: TensorFile, want: TensorFile) -> Difference:
@@ -97,8 +98,7 @@ def _compare(got: Iterable[_Values], want: Iterable[_Values], dtype: str, shape:
             agreeing += int(agrees.sum())
     if has_rows:
         return sums.difference(agreeing / rows if rows else None)
-    is_integer = np.dtype(dtype).kind in "iub"
-    return sums.difference(sums.equal_share() if is_integer else None)
+    return sums.difference(None if is_floating(dtype) else sums.equal_share())
 
 
 def first_difference(got: TensorFile, want: TensorFile) -> int | None:
@@ -120,12 +120,13 @@ def score_margin(position: int, texts: Sequence[TensorFile], choices: Sequence[T
 
 
 def _elements(tensor: TensorFile) -> NDArray[Any]:
-    return np.fromfile(tensor.path, dtype=tensor.dtype)
+    with tensor.path.open("rb") as stream:
+        return read_elements(stream, tensor.dtype)
 
 
 def _blocks(tensor: TensorFile, elements: int) -> Iterator[_Values]:
     with tensor.path.open("rb") as stream:
-        while len(block := np.fromfile(stream, dtype=tensor.dtype, count=elements)):
+        while len(block := read_elements(stream, tensor.dtype, elements)):
             yield block.astype(np.float64)
 
 

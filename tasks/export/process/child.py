@@ -162,7 +162,7 @@ def _export(request: ExportRequest, log: Path) -> Path:
 def _check_cache_type(request: ExportRequest, recipe: Recipe) -> None:
     """Raise NotApplicableError if the KV cache has another type: it would be converted completely for every token."""
     cache_type = request.entry.generate.cache.dtype if request.entry.generate else None
-    computes_in = {"float32": "fp32", "float16": "fp16"}[recipe.float_type]
+    computes_in = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}[recipe.float_type]
     if cache_type and cache_type != computes_in:
         raise NotApplicableError(
             f"{request.precision} computes in {computes_in}, so a cache in {cache_type} has no meaning for it"

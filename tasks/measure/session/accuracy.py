@@ -10,6 +10,7 @@ import numpy as np
 
 from devices.errors import FarmError
 from tasks.bundle.accuracy import Accuracy
+from tasks.bundle.elements import elements_at, is_floating
 from tasks.bundle.layer_drift import Layer, LayerDrift
 from tasks.bundle.names import LAYER_DRIFT
 from tasks.export.accuracy_limits import AccuracyLimits
@@ -161,7 +162,7 @@ def _judged(
         is_inaccurate = not is_tie and not difference.is_equal if is_judged else None
         min_snr_db = None
     else:
-        is_inaccurate = is_beyond_limit(difference, min_snr_db, is_integer=np.dtype(files[1].dtype).kind in "iub")
+        is_inaccurate = is_beyond_limit(difference, min_snr_db, is_integer=not is_floating(files[1].dtype))
     if min_top1 is not None and difference.top1_agreement is not None:
         is_inaccurate = bool(is_inaccurate) or difference.top1_agreement < min_top1
     return Accuracy(
@@ -238,7 +239,7 @@ def _compare_layer(tap: dict[str, Any], got: TensorFile, want: TensorFile) -> La
     sample: list[float] = []
     if difference.elements:
         at = np.linspace(0, difference.elements - 1, min(SAMPLE_ELEMENTS, difference.elements)).astype(np.int64)
-        sample = np.memmap(got.path, dtype=got.dtype, mode="r")[at].astype(np.float64).tolist()
+        sample = elements_at(got.path, got.dtype, at).astype(np.float64).tolist()
     return Layer(
         layer=tap["order"],
         module=tap["module"],

@@ -4,10 +4,14 @@ from typing import Any
 
 import pytest
 
-from tasks.export.conversion import describe_conversion
+from tasks.export.conversion import describe_conversion, describe_size, describe_type_changes, describe_weights
+from tasks.export.entry import ModelEntry
 from tasks.export.exported import Layers, NotApplicableError
 from tasks.export.factory import build_methods
+from tasks.export.lowering.layers import list_type_changes
 from tasks.export.lowering.lower import build
+from tasks.export.prebuilt import import_prebuilt
+from tasks.export.program import read_program, stored_bytes
 from tasks.export.recipes import parse_recipe
 
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -18,7 +22,7 @@ class Branch(torch.nn.Module):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        self.one, self.other = torch.nn.Parameter(torch.ones(32, 16)), torch.nn.Parameter(torch.ones(32, 16))
+        self.one, self.other = torch.nn.Parameter(torch.ones(32, 16)), torch.nn.Parameter(torch.zeros(32, 16) + 2)
         self.after = torch.nn.Linear(16, 64)
 
     def forward(self, x: Any) -> Any:
@@ -60,7 +64,7 @@ CASES = [
         "1 of 3 linear layers converted (0.5 % of the weights); 576 is not divisible by 128",
     ),
     (OneTwice, (1, 32), "int8_static", "1 of 1 linear layer converted (100 % of the weights)"),
-    (Branch, (1, 32), "fp16", "3 of 3 linear layers converted (100 % of the weights)"),
+    (Branch, (1, 32), "fp16", "3 of 3 linear layers converted (100 % of the weights); not delegated: 2 linear layers"),
     (
         conv1d_layers, None, "int4_dynamic",
         "0 of 2 embeddings, 4 of 4 linear layers converted (85.3 % of the weights); "
@@ -79,6 +83,12 @@ def test_the_layers_of_a_program_are_counted_and_the_weights_of_all_are_those_of
     layers = layers_of(module, (torch.arange(8)[None] if shape is None else torch.ones(shape),), recipe, tmp_path)
     assert describe_conversion(layers) == stated
     assert sum(layer["weights"] for layer in layers) == weights
+    # and the file stores as many bytes of each type as the layers have, and biases and scales beside them
+    stored, pte_bytes = stored_bytes(tmp_path / "model.pte"), (tmp_path / "model.pte").stat().st_size
+    for name, bits in (("fp32", 32), ("fp16", 16), ("int8", 8), ("int4", 4)):
+        of_layers = sum(layer["weights"] for layer in layers if layer["type"] == name) * bits // 8
+        assert of_layers <= stored.get(name, 0) < of_layers + 10_000
+    assert 0 < pte_bytes - sum(stored.values()) < 40_000
 
 
 @pytest.mark.torch
@@ -106,5 +116,68 @@ def test_reasons_are_stated_by_their_weights_and_more_than_three_are_counted() -
     layers = [layer(9, None), *(layer(weights, f"reason {weights}") for weights in (1, 4, 2, 3, 5))]
     share = "1 of 6 linear layers converted (37.5 % of the weights)"
     assert describe_conversion(layers) == f"{share}; reason 5; reason 4; reason 3; 2 other reasons"
+    # and layers that run portably are counted
+    portable = {"is_delegated": False}
+    layers = [layer(9, None) | portable, layer(9, None) | portable | {"kind": "embedding"}]
+    assert str(describe_conversion(layers)).endswith("; not delegated: 1 linear layer")
     # and a recipe that converts no weights states nothing
     assert describe_conversion([layer(9, None) | {"type": "fp32"}]) is None
+
+
+@pytest.mark.torch
+def test_a_program_that_lost_its_delegates_is_refused_and_one_from_elsewhere_is_named(tmp_path: Any) -> None:
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+    from executorch.exir import to_edge_transform_and_lower
+
+    # given a model in bf16 that plain ExecuTorch lowers without a delegate, and no word of it
+    bf16 = torch.bfloat16
+    model, inputs = torch.nn.Linear(8, 4).to(bf16), (torch.ones(1, 8, dtype=bf16),)
+    plain = to_edge_transform_and_lower(torch.export.export(model, inputs), partitioner=[XnnpackPartitioner()])
+    (tmp_path / "plain.pte").write_bytes(plain.to_executorch().buffer)
+    (export,) = import_prebuilt(
+        ModelEntry.model_validate({"name": "plain", "pte": tmp_path / "plain.pte"}), tmp_path / "exports", 0
+    )
+    # then its inputs are of bf16, and it is named
+    assert [(each["dtype"], each["shape"]) for each in export.inputs] == [("bfloat16", [1, 8])]
+    assert export.notes == ["nothing is delegated: 2 calls of portable operators"]
+    assert export.stored_bytes["bf16"] == 2 * (8 * 4 + 4)
+    assert export.data_types == frozenset({"bf16"})
+    # and the recipe delegates the layer, but refuses a model of which nothing would be
+    layers = layers_of(model, inputs, "bf16", tmp_path)
+    assert [(layer["type"], layer["is_delegated"]) for layer in layers] == [("bf16", True)]
+    assert read_program(tmp_path / "model.pte")[0].delegate_calls
+    (tmp_path / "conv").mkdir()
+    with pytest.raises(NotApplicableError, match=r"^nothing is delegated: in bf16, XNNPACK computes linear layers"):
+        layers_of(torch.nn.Conv2d(3, 4, 3), (torch.ones(1, 3, 8, 8),), "bf16", tmp_path / "conv")
+
+
+@pytest.mark.torch
+def test_types_that_become_others_are_listed_with_their_values() -> None:
+    doubled = torch.nn.Sequential(torch.nn.Linear(2, 3).double(), torch.nn.Linear(3, 1))
+    inputs = (torch.ones(1, 2, dtype=torch.float64), torch.ones(4, dtype=torch.int64))
+    [change] = list_type_changes(doubled, inputs, "float32")
+    assert change == {"before": "fp64", "after": "fp32", "weights": 9, "inputs": 2}
+    assert describe_type_changes([change]) == ["fp64 becomes fp32: 9 values of the module, 2 of inputs"]
+    # and neither what stays nor what the recipe converts from fp32 is
+    assert (
+        list_type_changes(doubled[1].half(), (), "float16")
+        == list_type_changes(doubled[1].float(), (), "float16")
+        == []
+    )
+
+
+@pytest.mark.parametrize(("weights", "is_stated"), [(1430, True), (1428, False)])
+def test_the_size_that_a_complete_conversion_would_have_is_stated_from_a_twentieth_on(
+    weights: int, is_stated: bool
+) -> None:
+    layer = {"module": "m", "kind": "linear layer", "type": "fp32", "weights": weights, "reason": "why"}
+    size = describe_size("int4_dynamic g128", [layer], 100_000)
+    assert (size == "0.10 MB; with all these layers converted, about 0.09 MB") == is_stated
+    # and what the recipe does not convert anyway does not count
+    assert describe_size("int4_dynamic g128", [layer | {"kind": "convolution"}], 100_000) is None
+
+
+def test_the_bytes_of_a_program_are_listed_by_type_and_add_up_to_the_file() -> None:
+    stored = {"int4": 1_000_000, "fp32": 5_000_000}
+    assert describe_weights(stored, 6_500_000) == "5.00 MB fp32, 1.00 MB int4, 0.50 MB other than weights"
+    assert describe_weights({}, 6_500_000) is None
