@@ -2,7 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tasks.export.exported import Export
 
 _MAX_REASONS = 3
 _BITS = {"fp16": 16, "bf16": 16, "int8_static": 8, "int8_dynamic": 8, "int4_dynamic": 4}
@@ -92,3 +95,16 @@ def describe_type_changes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
         f"{each['before']} becomes {each['after']}: {each['weights']} values of the module, {each['inputs']} of inputs"
         for each in changes
     ]
+
+
+def describe_export(export: "Export") -> list[str]:
+    """Return what a user must know of an export: what its recipe converted, what is portable, and what is left out."""
+    size = describe_size(export.precision, export.layers, export.pte_bytes)
+    sentences = [*filter(None, [describe_conversion(export.layers), size]), *describe_type_changes(export.type_changes)]
+    method = export.program_method
+    if method and method.calls and not method.delegate_calls:
+        sentences.append(f"nothing is delegated: {len(method.calls)} calls of portable operators")
+    for each in export.left_out:
+        where = f" in {each['method']}" if each["method"] else ""
+        sentences.append(f"exported without {each['step']}{where}: {each['reason']}")
+    return sentences

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError, InputError
-from tasks.export.conversion import describe_conversion, describe_size, describe_type_changes
+from tasks.export.conversion import describe_export
 from tasks.export.outputs.sentences import fault_sentence, random_sentence
 from tasks.export.program import DataType, ProgramMethod, data_types, read_program, stored_bytes
 from tasks.store.files import hash_file, remove_atomically
@@ -134,8 +134,7 @@ class Export:
     layers: Layers = field(default_factory=list)
     """Of the case's method; empty for a prebuilt .pte file."""
     type_changes: list[dict[str, Any]] = field(default_factory=list)
-    """Floating-point types of the case's method that the export does not keep: {before, after, weights, inputs}, with
-    numbers of values."""
+    """Floating-point types that the export does not keep: {before, after, weights, inputs}, with numbers of values."""
     samples: dict[str, str] | None = None
     """{file, sha256} of the figures of the entry's samples; None without samples."""
     perplexity: float | None = None
@@ -178,15 +177,7 @@ class Export:
     @property
     def notes(self) -> list[str]:
         """One sentence each: what the recipe converted, what is portable or left out, and `fault_notes`."""
-        size = describe_size(self.precision, self.layers, self.pte_bytes)
-        converted = [*filter(None, [describe_conversion(self.layers), size]), *describe_type_changes(self.type_changes)]
-        if self.program_method and self.program_method.calls and not self.program_method.delegate_calls:
-            converted.append(f"nothing is delegated: {len(self.program_method.calls)} calls of portable operators")
-        left_out = [
-            f"exported without {each['step']}{' in ' + each['method'] if each['method'] else ''}: {each['reason']}"
-            for each in self.left_out
-        ]
-        return [*converted, *left_out, *self.fault_notes]
+        return [*describe_export(self), *self.fault_notes]
 
     def executions(self, planned: int, warmup: int) -> tuple[int, int]:
         """Return the number of executions of a session and of warm-up ones among them; `steps` overrides `planned`."""
