@@ -2,10 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tasks.export.exported import Export
+from typing import Any
 
 _MAX_REASONS = 3
 _BITS = {"fp16": 16, "bf16": 16, "int8_static": 8, "int8_dynamic": 8, "int4_dynamic": 4}
@@ -97,8 +94,8 @@ def describe_type_changes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def describe_export(export: "Export") -> list[str]:
-    """Return what a user must know of an export: what its recipe converted, what is portable, and what is left out."""
+def describe_export(export: Any) -> list[str]:
+    """Return what a user must know of an Export: what its recipe converted, what is portable, and what is left out."""
     size = describe_size(export.precision, export.layers, export.pte_bytes)
     sentences = [*filter(None, [describe_conversion(export.layers), size]), *describe_type_changes(export.type_changes)]
     method = export.program_method
