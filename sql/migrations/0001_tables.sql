@@ -357,6 +357,8 @@ CREATE TABLE accuracy (
     -- How far the scores of that token and of the reference's are from each other in eager PyTorch, relative to the
     -- root mean square of all scores; NULL if unknown.
     margin DOUBLE,
+    -- Why it is inaccurate, as the export found; NULL if unknown.
+    cause VARCHAR,
     -- Number of samples; this and what follows is NULL for other references.
     samples BIGINT,
     -- Samples with an output beyond a limit.
@@ -788,6 +790,10 @@ CREATE TABLE cell_output (
     snr_host_db DOUBLE,
     -- Its limit.
     min_snr_host_db DOUBLE,
+    -- Most values of an inaccurate output that are NaN or infinite on one side only.
+    nonfinite_mismatches BIGINT,
+    -- Why it is inaccurate, as the export found; NULL if unknown.
+    cause VARCHAR,
     -- Samples with an output beyond a limit; NULL without samples.
     samples_below BIGINT,
     -- Number of samples.

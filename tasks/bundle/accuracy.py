@@ -66,6 +66,8 @@ class Accuracy(_Record):
     margin: Finite | None = None
     """How far the scores of that token and of the reference's are from each other in eager PyTorch, relative to the
     root mean square of all scores there; None if it is not one of the likeliest four, or unknown."""
+    cause: Annotated[str, Field(max_length=2000)] | None = None
+    """Why it is inaccurate, as the export found: what is random in the model, or what ExecuTorch computes wrong."""
     samples: SampleRecord | None = None
     """All samples; None for other references."""
 

@@ -87,6 +87,8 @@ def write_sessions(maker: BundleMaker) -> None:
     host = COMPARED | {"reference": "host", "first_difference": 2, "margin": 0.25, "is_inaccurate": True}
     text = [host, COMPARED | {"reference": "fp32", "first_difference": 0}]
     maker.session([MS], accuracy=text, model__name="text")
+    wrong = {"reference": "eager", "is_inaccurate": True, "nonfinite_mismatches": 3, "cause": "exp of NaN is 0"}
+    maker.session([MS], accuracy=[COMPARED | wrong], model__name="fault")
     maker.session(
         [MS], accuracy=[COMPARED | {"reference": "host", "is_inaccurate": False}, SAMPLES], model__name="samples"
     )
@@ -149,6 +151,9 @@ def test_what_makes_a_cell_inaccurate_is_in_the_views_and_in_its_reason(farm: Bu
     why = "outputs of 1 of 1 sessions are too far from their references (top-1 12.5 %, limit 99.0 %)"
     assert describe_inaccuracy(reasons["top-1"]) == why
     assert "(token 2 differs)" in describe_inaccuracy(reasons["text"])
+    # and what the export found
+    told = "(3 elements are NaN or infinite on one side only); exp of NaN is 0"
+    assert describe_inaccuracy(reasons["fault"]).endswith(told)
     # and of samples
     columns = "accuracy, samples, samples_below, snr_samples_db, min_snr_samples_db, worst_sample, score, min_score"
     assert of(farm, "cell_accuracy", "samples", columns) == [("inaccurate", 4, 1, 2.0, 5.0, "b.png", 0.5, 0.75)]

@@ -13,6 +13,8 @@ SELECT
         min_snr_db: min_snr_db,
         snr_fp32_db: snr_fp32_db,
         min_snr_fp32_db: min_snr_fp32_db,
+        nonfinite_mismatches: nonfinite_mismatches,
+        cause: cause,
         samples: samples,
         samples_below: samples_below,
         snr_samples_db: snr_samples_db,

@@ -27,6 +27,11 @@ SELECT
     snr_host_db,
     -- Its limit, which is tight: the cost of the recipe is on both sides.
     min_snr_host_db,
+    -- Most elements of an inaccurate output that are NaN or infinite on one side only.
+    nonfinite_mismatches,
+    -- Why it is inaccurate, as the export found: what is random in the model, or what ExecuTorch computes wrong; NULL
+    -- if unknown.
+    cause,
     -- Number of the entry's samples, which the machine that exported the program executed; NULL without samples.
     samples,
     -- Samples with an output beyond a limit.

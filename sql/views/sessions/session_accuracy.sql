@@ -40,6 +40,8 @@ SELECT
     -- in dB, either token is right. NULL if the token is not one of the likeliest four, against fp32, and for recipes
     -- that change the program.
     margin,
+    -- Why it is inaccurate, as the export found; NULL if unknown.
+    cause,
     -- Number of samples; this and what follows is NULL for other references.
     samples,
     -- Samples with an output beyond a limit.

@@ -118,6 +118,8 @@ def describe_inaccuracy(figures: Mapping[str, Any]) -> str:
         for name, reference in _REFERENCES.items()
         if _is_below(snr_db := figures[name], min_snr_db := figures[f"min_{name}"])
     ]
+    if count := figures["nonfinite_mismatches"]:
+        beyond.append(f"{count} elements are NaN or infinite on one side only")
     if below := figures["samples_below"]:
         worst = f"the worst is {figures['worst_sample']}"
         beyond.append(f"{below} of {figures['samples']} samples are below their limit, {worst}")
@@ -128,7 +130,8 @@ def describe_inaccuracy(figures: Mapping[str, Any]) -> str:
     if _is_below(top1 := figures["judged_top1"], min_top1 := figures["min_top1"]):
         beyond.append(f"top-1 {100 * top1:.1f} %, limit {100 * min_top1:.1f} %")
     sessions = f"{figures['inaccurate_sessions']} of {figures['sessions']} sessions"
-    return f"outputs of {sessions} are too far from their references ({', '.join(beyond)})"
+    cause = f"; {figures['cause']}" if figures["cause"] else ""
+    return f"outputs of {sessions} are too far from their references ({', '.join(beyond)}){cause}"
 
 
 def _is_below(figure: float | None, limit: float | None) -> bool:

@@ -22,6 +22,7 @@ ZERO_LIMIT = 1e-3
 """The largest absolute error of an output that is 0 everywhere in eager PyTorch and so has no SNR."""
 EQUAL_SHARE_LIMIT = 0.9
 """Integer outputs are accurate if this share of elements is equal: an SNR of indices, such as tokens, means nothing."""
+_MAX_CAUSE_CHARS = 2000
 SAMPLE_ELEMENTS = 64
 """Values of each layer that are kept."""
 _UNDEFINED_FOR_TOKENS: dict[str, None] = {"snr_db": None, "cosine": None}
@@ -85,6 +86,12 @@ def compare_outputs(references: References, collected: Path) -> list[Accuracy]:
             # Finite where the model is not. Finite where only the recipe is not, as in fp16, is right.
             rows[-1] = rows[-1].model_copy(update={"is_inaccurate": True})
     return rows
+
+
+def with_cause(rows: list[Accuracy], notes: Sequence[str]) -> list[Accuracy]:
+    """Return the rows; those that are inaccurate have what the export found as their cause, if it found anything."""
+    cause = "; ".join(notes)[:_MAX_CAUSE_CHARS] or None
+    return [row.model_copy(update={"cause": cause}) if row.is_inaccurate else row for row in rows]
 
 
 def format_inaccuracy(sessions: Sequence[Sequence[Accuracy]]) -> str | None:

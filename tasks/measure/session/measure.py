@@ -22,7 +22,13 @@ from tasks.etdump.tree import Runs
 from tasks.export.accuracy_limits import recipe_limits
 from tasks.measure.clock import ClockWatch
 from tasks.measure.plan import PlannedSession
-from tasks.measure.session.accuracy import OutputMismatchError, References, compare_outputs, write_layer_drift
+from tasks.measure.session.accuracy import (
+    OutputMismatchError,
+    References,
+    compare_outputs,
+    with_cause,
+    write_layer_drift,
+)
 from tasks.measure.session.check import Unsuccessful, check_conditions, check_end, check_result, program_mismatch
 from tasks.measure.session.collect import (
     collect_files,
@@ -154,7 +160,8 @@ def _judge(context: SessionContext, result: SessionResult, job: JobResult, colle
             write_layer_drift(export.case.taps, len(export.outputs), export.folder, collected)
         references = _references(context, session)
         samples = judge_samples(export, references.limits, context.accuracy)
-        result.accuracy = with_samples(compare_outputs(references, collected), samples)
+        rows = with_samples(compare_outputs(references, collected), samples)
+        result.accuracy = with_cause(rows, export.fault_notes)
         check_conditions(session, job, context.limits)
     except Unsuccessful as end:
         free_bytes = result.after.free_disk_bytes if result.after else None

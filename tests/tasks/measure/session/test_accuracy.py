@@ -19,6 +19,7 @@ from tasks.measure.session.accuracy import (
     compare_outputs,
     format_inaccuracy,
     max_margin,
+    with_cause,
 )
 
 INF, NAN = float("inf"), float("nan")
@@ -101,6 +102,12 @@ def test_an_output_that_is_finite_where_the_model_is_not_is_inaccurate(
     assert any(row.is_inaccurate for row in rows) == is_inaccurate
     if is_inaccurate:
         assert "NaN or infinite in 1 elements of one side only, limit 0" in str(format_inaccuracy([rows]))
+
+
+def test_only_inaccurate_outputs_have_what_the_export_found_as_their_cause(tmp_path: Path) -> None:
+    rows = compare_outputs(*case(tmp_path, [1.0, 2.0], [1.0, 9.0], fp32=[1.0, 9.0]))
+    assert [row.cause for row in with_cause(rows, ["random", "wrong"])] == ["random; wrong", None]
+    assert with_cause(rows, []) == rows
 
 
 @pytest.mark.fault
