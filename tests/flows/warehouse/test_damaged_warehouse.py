@@ -167,6 +167,7 @@ def test_a_damaged_bundle_is_named_at_the_start(data: DataFolder, damage: Callab
     data.session([5])
     damaged = data.session([6])
     damage(damaged)
+    data.warehouse.unlink()
     # when the bundles are checked, then it is named by its id, and the other one is loaded
     [(session_id, reason)] = unloadable_sessions(data.workspace, SWEEP).items()
     assert (session_id, cause in reason) == (damaged.name, True), reason

@@ -147,6 +147,7 @@ def test_a_mistake_records_nothing(loaded: Path, command: Command, words: list[s
 
 
 def test_without_a_warehouse_a_decision_is_recorded_as_it_was_typed(data: DataFolder, etfarm: Etfarm) -> None:
+    data.warehouse.unlink()
     code, printed = etfarm(*RESET, "--night", "2026-11-01", "--model", "anything")
     assert (code, "baseline reset from 2026-11-01 for model anything (0 series)" in printed) == (0, True)
     assert not data.warehouse.exists()

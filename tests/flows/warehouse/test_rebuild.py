@@ -83,6 +83,7 @@ def test_a_warehouse_with_other_tables_is_kept_aside_and_built_again(data_folder
 
 
 def test_there_is_nothing_to_rebuild_from_without_bundles(data: DataFolder, etfarm: Etfarm) -> None:
+    data.warehouse.unlink()
     code, printed = etfarm("warehouse", "rebuild")
     assert (code, "contains no bundles, so there is nothing to rebuild from" in printed) == (2, True)
     assert not data.warehouse.exists()
