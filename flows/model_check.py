@@ -19,7 +19,7 @@ from tasks.bundle.record import SessionRecord
 from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import read_etdump
-from tasks.export.entry import ExportRequest, ModelEntry
+from tasks.export.entry import EXPORT_DEADLINE_S, ExportRequest, ModelEntry
 from tasks.export.export import export_cases
 from tasks.export.exported import Export, ExportError
 from tasks.judge.operators.advice import HEAVY_SHARE, advice_text, operator_word
@@ -117,17 +117,21 @@ def check_model(
     precision: str,
     data_dir: Path,
     *,
+    deadline_s: float = EXPORT_DEADLINE_S,
     wait_s: float = LEASE_WAIT_S,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Iterator[CheckedCase]:
     """Export a model, lease this machine, and run each case in `SESSIONS` sessions; yield it when it has run.
 
-    Wait up to `wait_s` for the lease; `tell` gets the cause of the wait. The bundles are removed. Raises FarmError.
+    The export ends after `deadline_s`. Wait up to `wait_s` for the lease; `tell` gets the cause of the wait. The
+    bundles are removed. Raises FarmError.
     """
     workspace = Workspace(data_dir.absolute())
     title = f"{model if isinstance(model, str) else model.name} {precision}"
     with export_status(title) as tell_step:
-        exports = export_cases(ExportRequest(model, precision, workspace.exports), on_step=tell_step)
+        exports = export_cases(
+            ExportRequest(model, precision, workspace.exports, deadline_s=deadline_s), on_step=tell_step
+        )
     runner = build_runner(host_platform(), workspace.runners)
     if cause := next(filter(None, (why_no_backend(export, runner) for export in exports)), None):
         raise ExportError(cause)

@@ -12,6 +12,7 @@ import typer
 from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption, TextOrJsonOption, WarehouseOption
 from flows.terminal import show, show_pieces
 from tasks.export.conversion import describe_conversion, describe_weights
+from tasks.export.entry import EXPORT_DEADLINE_S
 from tasks.export.recipes import RECIPES, recipe_name
 from tasks.store.workspace import Workspace
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from flows.model_check import CheckedCase
     from tasks.rows.shares import Share
 
+DeadlineOption = Annotated[float, typer.Option(min=1, max=86_400, help="Longest time of the export in seconds.")]
 app = typer.Typer(name="model", help="Check or export a model; fetch what a night measured.", no_args_is_help=True)
 
 
@@ -80,6 +82,7 @@ def check(
     samples: Annotated[
         Path | None, typer.Option(help="Folder with inputs that judge the model and calibrate int8_static.")
     ] = None,
+    deadline: DeadlineOption = EXPORT_DEADLINE_S,
     format: TextOrJsonOption = "text",
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
@@ -98,7 +101,10 @@ def check(
     problems, cases = [], []
     try:
         entry = parse_entry(model, samples) if samples else model
-        for case in check_model(entry, precision, data_dir, tell=lambda cause: show(f"waiting: {cause}", err=True)):
+        checked = check_model(
+            entry, precision, data_dir, deadline_s=deadline, tell=lambda cause: show(f"waiting: {cause}", err=True)
+        )
+        for case in checked:
             cases.append(case)
             if format == "text":
                 show(*_text_lines(case))
@@ -125,6 +131,7 @@ def export(
     model: Annotated[str, typer.Argument(help="As in a sweep file: zoo, package.module:factory, file.py:factory, ...")],
     precision: Annotated[str, typer.Option(help=f"A recipe: {', '.join(RECIPES)}, or your own.")] = "fp32",
     seed: Annotated[int, typer.Option(help="Seed of weights and reference inputs.")] = 0,
+    deadline: DeadlineOption = EXPORT_DEADLINE_S,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Export one model to a .pte and execute it once on this machine; print its folder."""
@@ -134,7 +141,8 @@ def export(
 
     precision = recipe_name(precision)
     with export_status(f"{model} {precision}") as tell:
-        done = export_cases(ExportRequest(model, precision, Workspace(data_dir).exports, seed), on_step=tell)[0]
+        request = ExportRequest(model, precision, Workspace(data_dir).exports, seed, deadline_s=deadline)
+        done = export_cases(request, on_step=tell)[0]
     show(done.folder)
     if done.trial:
         show(f"execution on this machine after the export: {done.trial}", *done.notes, err=True)

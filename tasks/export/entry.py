@@ -24,6 +24,8 @@ _NAME = re.compile(r"[A-Za-z0-9_.][\w./:+-]*")
 _NO_NAME = re.compile(r"[^\w./:+-]", re.ASCII)
 _SOURCES = ("factory", "pte", "transformers")
 _TRANSFORMERS = "transformers:"
+EXPORT_DEADLINE_S = 900.0
+"""Longest time of an export that states no other."""
 ELSEWHERE = "elsewhere"
 """Key of the validation context: if true, files of entries are not checked, because they are on another machine."""
 _ONLY_FOR = dict.fromkeys(("data", "inputs", "expected", "etrecord"), "pte") | dict.fromkeys(
@@ -151,7 +153,7 @@ class ExportRequest:
     seed: int = 0
     taps: bool = False
     """Whether to export the program for the mode numerics, which also returns the values of the model's layers."""
-    deadline_s: float = 900.0
+    deadline_s: float = EXPORT_DEADLINE_S
 
     @cached_property
     def entry(self) -> ModelEntry:

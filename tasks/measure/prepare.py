@@ -12,7 +12,7 @@ from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.facts import Facts, read_facts
 from devices.retry import probe_with_retry
 from tasks.bundle.cell import Mode, Variant
-from tasks.export.entry import ExportRequest, ModelEntry
+from tasks.export.entry import EXPORT_DEADLINE_S, ExportRequest, ModelEntry
 from tasks.export.export import export_cases, failed_path, is_shared, read_local_export, skipped_path
 from tasks.export.exported import Export, ExportError, NotApplicableError, read_exports
 from tasks.export.key import export_key, files_to_read
@@ -88,12 +88,15 @@ class ExportSettings:
     """Storage that several machines share."""
     has_numerics: bool
     """Whether the program of the mode numerics, which also returns the values of layers, is exported with each."""
+    deadline_s: float = EXPORT_DEADLINE_S
 
 
 def export_settings(spec: SweepSpec, workspace: Workspace) -> ExportSettings:
     store = workspace.store
     shared_files = store.shared_files if isinstance(store, ObjectStore) else None
-    return ExportSettings(workspace.exports.absolute(), spec.seed, shared_files, "numerics" in spec.modes)
+    return ExportSettings(
+        workspace.exports.absolute(), spec.seed, shared_files, "numerics" in spec.modes, spec.export_deadline_s
+    )
 
 
 def make_export(entry: ModelEntry, recipe: str, settings: ExportSettings, tell: OnStep) -> Cases:
@@ -102,7 +105,7 @@ def make_export(entry: ModelEntry, recipe: str, settings: ExportSettings, tell: 
     A program that cannot be made for numerics is a `tapped_error` of the cases, and recorded. Raises as `export_cases`
     does.
     """
-    request = ExportRequest(entry, recipe, settings.folder, settings.seed)
+    request = ExportRequest(entry, recipe, settings.folder, settings.seed, deadline_s=settings.deadline_s)
     cases = export_cases(request, shared_files=settings.shared_files, on_step=tell)
     if not settings.has_numerics:
         return cases

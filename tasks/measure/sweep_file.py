@@ -11,7 +11,7 @@ from devices.errors import FarmError
 from devices.start_limits import Limits
 from tasks.bundle.cell import AS_IS, Mode, Variant
 from tasks.bundle.robust_statistics import ALERT_SESSIONS, MIN_SESSIONS
-from tasks.export.entry import ModelEntry
+from tasks.export.entry import EXPORT_DEADLINE_S, ModelEntry
 from tasks.export.recipes import recipe_name
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
@@ -88,6 +88,9 @@ class SweepSpec(MeasurementSettings, frozen=True):
         default=[1], description="Numbers of threads, a number first; `all` for all cores of the device."
     )
     modes: Annotated[list[Mode], Field(min_length=1)] = ["timing"]
+    export_deadline_s: float = Field(
+        default=EXPORT_DEADLINE_S, gt=0, le=86_400, description="Wall time after which an export is ended."
+    )
     executions: int = Field(default=20, ge=1, le=100_000, description="Executions per session, warm-up ones included.")
     warmup_executions: int = Field(
         default=3, ge=1, description="First executions of a session, which are excluded from statistics."

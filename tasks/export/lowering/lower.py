@@ -232,7 +232,8 @@ def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path |
     folder.mkdir()
     try:
         with torch.no_grad():
-            logger.info("lowering")
+            nodes = sum(len(each.program.graph.nodes) for each in model.converted.values())
+            logger.info("lowering %d operators", nodes)
             lowered, operators = _lower(model, passes)
         logger.info("writing")
         left_out = [

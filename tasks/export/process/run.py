@@ -24,8 +24,12 @@ _PRELOADED = ["tasks.export.process.server"]
 _TRIES = 2  # of an export whose server has ended
 LONG_S = 10.0
 OnStep = Callable[[str, bool], None]
-"""Receives (step, is_long): each step when it begins, and again with True when it has lasted `LONG_S`."""
-_TOO_LONG = "export a part of the model, or fewer steps of a recurrent layer, which is exported step by step"
+"""Receives (step, is_long): each step when it begins, and again with True, and with the time that the export has taken
+of its limit, when the step has lasted `LONG_S`, twice that, four times that and so on."""
+_TOO_LONG = (
+    "raise the limit (`export_deadline_s` in the sweep file, --deadline of a command), or export a part of the model, "
+    "or fewer steps of a recurrent layer, which is exported step by step"
+)
 _MAX_TMPDIR_BYTES = 103 - len("/pymp-12345678/listener-12345678")
 """A socket's address has at most 103 bytes on macOS and 107 on Linux (sun_path of unix(4) and unix(7))."""
 _context = multiprocessing.get_context("forkserver")
@@ -129,8 +133,8 @@ def follow(
 
     `sentinel` is a file descriptor that becomes readable when the process ends.
     """
-    now = time.monotonic()
-    end, long_at = now + deadline_s, math.inf
+    start = now = time.monotonic()
+    end, long_at, step_at = start + deadline_s, math.inf, start
     last_message: str | ExportOutcome | None = None
     watched: list[Connection[Any, Any] | int] = [receiver, sentinel]
     while now < end:
@@ -142,15 +146,15 @@ def follow(
             except EOFError:  # only the process's end can follow
                 watched.remove(receiver)
                 continue
-            long_at = now + LONG_S
+            long_at, step_at = now + LONG_S, now
             if isinstance(last_message, str):
                 on_step(last_message, False)
         elif sentinel in ready:
             return last_message, True
         elif now >= long_at:
-            long_at = math.inf
+            long_at = now + (now - step_at)
             if isinstance(last_message, str):
-                on_step(last_message, True)
+                on_step(f"{last_message}, {now - start:.0f} s of at most {deadline_s:g} s", True)
     return last_message, False
 
 

@@ -1,6 +1,7 @@
 """The processes of exports: started warm, limited, ended with the farm, and each fails alone."""
 
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -178,7 +179,7 @@ def test_one_that_hangs_is_killed_at_its_deadline_with_what_it_started_and_stops
         try:
             started()
             # the step is the one that a busy machine has come to
-            sentence = r"the export was stopped after \d+ s( while .+)?; export a part of the model, or"
+            sentence = r"the export was stopped after \d+ s( while .+)?; raise the limit \(`export_deadline_s` in"
             with pytest.raises(ExportError, match=sentence):
                 export_model("model:hanging", "fp32", exports, deadline_s=3 * SCALE // 1)
         finally:
@@ -188,6 +189,23 @@ def test_one_that_hangs_is_killed_at_its_deadline_with_what_it_started_and_stops
     wait_for(lambda: not left(), "the processes that the model started to end")
     # and leaves nothing
     assert not list(exports.glob(".part-*"))
+
+
+def test_a_long_step_is_reported_again_after_twice_the_time_with_the_seconds_of_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run, "LONG_S", 0.01 * SCALE)
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    reader, writer = os.pipe()  # a process that does not end
+    steps: list[tuple[str, bool]] = []
+    sender.send("lowering 7 operators")
+    last, has_ended = run.follow(reader, receiver, 0.5 * SCALE, lambda *step: steps.append(step))
+    assert (last, has_ended) == ("lowering 7 operators", False)
+    assert steps[0] == ("lowering 7 operators", False)
+    assert set(steps[1:]) <= {(f"lowering 7 operators, {n} s of at most {0.5 * SCALE:g} s", True) for n in range(9)}
+    assert 2 <= len(steps[1:]) <= 6
+    os.close(reader)
+    os.close(writer)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "Ctrl-C"])
