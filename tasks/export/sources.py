@@ -22,8 +22,7 @@ from tasks.bundle.names import SOURCES
 from tasks.store.files import write_complete
 
 logger = logging.getLogger(__name__)
-_DEADLINE_S = 600.0
-_VERSION = 1
+_DEADLINE_S, _VERSION = 600.0, 1
 _XNNPACK = "XnnpackBackend"
 _QUANTIZES = ("quantize", "dequantize", "choose_qparams")
 _LIMITS = ("relu", "hardtanh", "clamp")
