@@ -29,7 +29,7 @@ from tasks.results.graph import graph_remarks
 from tasks.results.reader import Reader
 from tasks.results.table import Cell as TableCell
 from tasks.results.table import Milliseconds, Row, Words
-from tasks.results.text import Link, series_title
+from tasks.results.text import Link, in_percent, series_title
 from tasks.results.verdicts import verdict_tone
 
 _MAX_CAUSES = 20
@@ -176,22 +176,16 @@ def _in_words(result: comparison.SideComparison, word: str, night_noise: float |
         if word == "same":
             return f"not slower: at most {percent_change(max(result.high, 1.0), result.low, result.high).lstrip('+')}"
         ends = sorted((result.low, result.high), key=lambda bound: abs(bound - 1))
-        size, nearer, farther = (
-            signed_percent(each, result.low, result.high).lstrip("+-") for each in (result.ratio, *ends)
-        )
-        return f"{word} {size} % ({nearer} to {farther} %)"
+        size, *bounds = (signed_percent(each, result.low, result.high).lstrip("+-") for each in (result.ratio, *ends))
+        return f"{word} {size} % ({' to '.join(bounds)} %)"
     lacking = "over 1000 more sessions of each side"
     if result.ratio is None:
         lacking = "in which state the device was" if result.note else "a time of 0"
     elif result.more_sessions is not None:
         lacking = f"{result.more_sessions} more session{'' if result.more_sessions == 1 else 's'} of each side"
     elif night_noise is not None:
-        lacking = f"nights differ by {_percent(night_noise)} without a change"
+        lacking = f"nights differ by {in_percent(night_noise)} without a change"
     return f"inconclusive: {lacking}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def _read_cells(reader: Reader, arm: Arm) -> list[MeasuredCell]:
@@ -287,9 +281,8 @@ def _side_facts(cell: MeasuredCell, facts: Mapping[str, SideFacts], time_ms: flo
 
 def _remarks(changes: Sequence[SeriesChange]) -> Iterator[str]:
     """Yield that sides of different sweeps were not interleaved, and how to measure them so; nothing within a sweep."""
-    differing_nights = [change.nights_differ_by for change in changes if change.nights_differ_by is not None]
-    if differing_nights:
-        least, most = (f"{100 * share:.1f} %" for share in (min(differing_nights), max(differing_nights)))
+    if differing_nights := [change.nights_differ_by for change in changes if change.nights_differ_by is not None]:
+        least, most = in_percent(min(differing_nights)), in_percent(max(differing_nights))
         span = most if least == most else f"{least} to {most}, depending on the series,"
         yield f"{_NOT_INTERLEAVED}; nights differ by {span} without a change, which the intervals include"
         yield "to know more, measure both interleaved: `etfarm compare A.pte B.pte`"

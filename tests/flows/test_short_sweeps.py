@@ -175,7 +175,7 @@ def swept(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def test_a_sweep_sends_one_message_and_a_refusing_service_changes_nothing_but_a_warning(swept: SimpleNamespace) -> None:
     # then there is one message with headline and report
     (received,) = swept.sent.received
-    assert "Nothing to compare with" in received["title"]
+    assert "1 of 1 series cannot be judged" in received["title"]
     report = swept.end.message.rpartition("report: ")[2]
     assert received["message"].splitlines() == ["sessions: 2 succeeded, 1 discarded", f"report: {report}"]
     # and one warning, which names the scheme only
