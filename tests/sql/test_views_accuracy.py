@@ -152,7 +152,7 @@ def test_what_makes_a_cell_inaccurate_is_in_the_views_and_in_its_reason(farm: Bu
     assert describe_inaccuracy(reasons["top-1"]) == why
     assert "(token 2 differs)" in describe_inaccuracy(reasons["text"])
     # and what the export found
-    told = "(3 elements are NaN or infinite on one side only); exp of NaN is 0"
+    told = "(NaN or infinite on one side only, elements: 3); exp of NaN is 0"
     assert describe_inaccuracy(reasons["fault"]).endswith(told)
     # and of samples
     columns = "accuracy, samples, samples_below, snr_samples_db, min_snr_samples_db, worst_sample, score, min_score"

@@ -170,8 +170,11 @@ def _read_inputs(path: Path, method: Method) -> Any:
     except Exception as error:  # of numpy, of zipfile, or of torch, which refuses a pickle that runs code
         if is_failed_allocation(error):
             raise
-        remedy = "save only tensors, with torch.save" if path.suffix == ".pt" else "save arrays of numbers with numpy"
-        raise FarmError(f"{display_path(path)}: cannot be read ({first_line(error)}); {remedy}") from None
+        if path.suffix == ".pt":  # torch's own text advises to run the code of the pickle
+            problem = "not a file of torch.save with tensors alone; objects that run code are not loaded"
+            raise FarmError(f"{display_path(path)}: {problem}") from None
+        problem = f"cannot be read ({first_line(error)}); save arrays of numbers with numpy"
+        raise FarmError(f"{display_path(path)}: {problem}") from None
     raise FarmError(
         f"{display_path(path)}: unknown type; use .npz, .npy, .pt or .bin, or return `read_sample`, a function "
         "(path) -> inputs, from the factory"

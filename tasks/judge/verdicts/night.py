@@ -119,7 +119,7 @@ def describe_inaccuracy(figures: Mapping[str, Any]) -> str:
         if _is_below(snr_db := figures[name], min_snr_db := figures[f"min_{name}"])
     ]
     if count := figures["nonfinite_mismatches"]:
-        beyond.append(f"{count} elements are NaN or infinite on one side only")
+        beyond.append(f"NaN or infinite on one side only, elements: {count}")
     if below := figures["samples_below"]:
         worst = f"the worst is {figures['worst_sample']}"
         beyond.append(f"{below} of {figures['samples']} samples are below their limit, {worst}")
