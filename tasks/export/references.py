@@ -10,6 +10,7 @@ from typing import Any
 from tasks.export.exported import Tensors, describe_tensor
 from tasks.export.factory import Inputs, Method
 from tasks.export.language_methods import likeliest_tokens
+from tasks.export.process.refusals import FAILS_IN_EAGER
 from tasks.export.tracing.trace import flatten_outputs
 
 logger = logging.getLogger(__name__)
@@ -132,7 +133,12 @@ def _call(module: Any, inputs: Inputs, float_type: str) -> Any:
     import torch
 
     dtype = getattr(torch, float_type)
-    return module(*[each.to(dtype, copy=True) if each.is_floating_point() else each.clone() for each in inputs])
+    copies = [each.to(dtype, copy=True) if each.is_floating_point() else each.clone() for each in inputs]
+    try:
+        return module(*copies)
+    except Exception as error:
+        error.add_note(FAILS_IN_EAGER)
+        raise
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Which models the farm exports: each through the farm and, if that refuses it or its program is wrong, without it.
 
-Run: python -m tests.benchmarks.models suite [PREFIX], the models of ExecuTorch's own tests in fp32; or
-     python -m tests.benchmarks.models pairs [PREFIX], generated ones: all recipes, static, dynamic, stateful.
+Run: python -m tests.benchmarks.models suite [PREFIX ...], the models of ExecuTorch's own tests in fp32; or
+     python -m tests.benchmarks.models pairs [PREFIX ...], generated ones: all recipes, static, dynamic, stateful.
 
 It prints a line for each that is not right, and a table. PREFIX selects models by the beginning of their names.
 """
@@ -9,6 +9,7 @@ It prints a line for each that is not right, and a table. PREFIX selects models 
 import contextlib
 import importlib
 import multiprocessing
+import os
 import re
 import sys
 import tempfile
@@ -32,13 +33,20 @@ from tasks.export.factory import build_methods
 from tasks.export.lowering import lower
 from tasks.export.lowering.passes import largest_distance
 from tasks.export.process.child import share_node_sources
+from tasks.export.process.refusals import FAILS_IN_EAGER
 from tasks.export.recipes import parse_recipe
 from tasks.export.user_code import explain_error
 from tests.fixtures import generated_models, suite_models
 
 PLAIN_TOLERANCE = 1e-3
 Kind = Literal[
-    "right", "skipped", "not supported by ExecuTorch", "refused by the farm", "wrong by the farm", "wrong by ExecuTorch"
+    "right",
+    "skipped",
+    "not supported by ExecuTorch",
+    "refused by the farm",
+    "wrong by the farm",
+    "wrong by ExecuTorch",
+    "fails in eager PyTorch",
 ]
 _RAW = re.compile(r"(?:^|: |`: )\w*(?:Error|Exception|Violation\w*): ")
 """The name of an exception, which begins a sentence without a remedy."""
@@ -83,28 +91,34 @@ def outcomes(source: str, pairs: list[tuple[str, str]]) -> Iterator[Outcome]:
 
 def _send_outcomes(source: str, pairs: list[tuple[str, str]], sender: "Connection[Any, Any]") -> None:
     share_node_sources()
+    log = Path(tempfile.mkstemp()[1])  # the runtime prints the causes of its errors
+    with log.open("w") as stream:
+        for printed in (1, 2):
+            os.dup2(stream.fileno(), printed)
     module = importlib.import_module(source)
     for name, precision in pairs:
         try:
             with contextlib.suppress(LookupError):
                 getattr(module, name)()
-                sender.send(_outcome(getattr(module, name), name, precision))
+                sender.send(_outcome(getattr(module, name), name, precision, log))
                 continue
             sender.send(None)
         except Exception as error:
             sender.send(Outcome(name, precision, "not supported by ExecuTorch", str(error)))
 
 
-def _outcome(make: Callable[[], Any], name: str, precision: str) -> Outcome:
+def _outcome(make: Callable[[], Any], name: str, precision: str, log: Path) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         try:
             torch.manual_seed(0)
-            built = lower.build(build_methods(make(), name), parse_recipe(precision), Path(folder))
+            built = lower.build(build_methods(make(), name), parse_recipe(precision), Path(folder), log=log)
             problem = _difference(built, precision, Path(folder))
         except NotApplicableError as reason:
             return Outcome(name, precision, "skipped", str(reason))
         except Exception as error:
             sentence = str(error) if isinstance(error, FarmError) else explain_error(error, first_line(error))
+            if FAILS_IN_EAGER in getattr(error, "__notes__", ()):
+                return Outcome(name, precision, "fails in eager PyTorch", sentence)
             is_right = precision == "fp32" and _is_plain_right(make)
             return Outcome(
                 name, precision, "refused by the farm" if is_right else "not supported by ExecuTorch", sentence
@@ -158,12 +172,14 @@ def _is_plain_right(make: Callable[[], Any]) -> bool:
     return False
 
 
-def main(what: str = "suite", prefix: str = "") -> None:
+def main(what: str = "suite", *prefixes: str) -> None:
     source = {"suite": "suite_models", "pairs": "generated_models"}[what]
     suite = [(name, "fp32") for name in suite_models.list_models()] if what == "suite" else []
     pairs = suite or generated_models.list_pairs()
     counts = Counter[str]()
-    for outcome in outcomes(f"tests.fixtures.{source}", [pair for pair in pairs if pair[0].startswith(prefix)]):
+    for outcome in outcomes(
+        f"tests.fixtures.{source}", [pair for pair in pairs if pair[0].startswith(prefixes or ("",))]
+    ):
         counts[outcome.kind] += 1
         counts["confusing"] += outcome.is_confusing
         if outcome.kind != "right":

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+FAILS_IN_EAGER = "the model fails in eager PyTorch with these inputs"
+"""Note of an error of a model that is called before it is exported."""
 _OPERATOR = re.compile(r"\baten(?:\.|::)(\w+)")
 
 
@@ -40,6 +42,8 @@ def find_refusal(error: BaseException, first_line: str) -> str | None:
             groups = [(group or "").removeprefix("torch._ops.") for group in match.groups()]
             sentence = f"{each.cause}; {each.remedy}".format(*groups, line=first_line)
             return f"{sentence} ({each.issue})" if each.issue else sentence
+    if FAILS_IN_EAGER in getattr(error, "__notes__", ()):
+        return f"{first_line}; {FAILS_IN_EAGER}: correct the model or the inputs"
     return None
 
 

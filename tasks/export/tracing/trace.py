@@ -29,8 +29,10 @@ def trace(module: Any, inputs: Inputs, dynamic_shapes: Any) -> tuple[Any, dict[s
     if any(spec.kind is InputKind.USER_INPUT for spec in specs.values()):
         program = program.run_decompositions({})  # until then, changed inputs are not outputs
         outputs = program.graph_signature.output_specs
-        _keep_outputs(program, [each.kind is not OutputKind.USER_INPUT_MUTATION for each in outputs])
-        left_out["writes to its inputs"] = "executorch would return each changed input before the outputs"
+        is_kept = [each.kind is not OutputKind.USER_INPUT_MUTATION for each in outputs]
+        _keep_outputs(program, is_kept)
+        if not all(is_kept):
+            left_out["writes to its inputs"] = "executorch would return each changed input before the outputs"
     return program, left_out
 
 
@@ -75,10 +77,15 @@ def _written_inputs(program: Any) -> set[str]:
     """Return the names of the inputs, parameters and buffers that a traced program writes to, also through views."""
     import torch
 
+    def schema(node: Any) -> Any:
+        return node.target._schema if isinstance(node.target, torch._ops.OpOverload) else None
+
     written = set()
     for node in program.graph.nodes:
-        if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
-            while node.op == "call_function" and node.args and isinstance(node.args[0], torch.fx.Node):
+        if (of_node := schema(node)) and of_node.is_mutable:
+            # The result of an operator with an alias may share memory with its first argument.
+            while of_node and of_node.returns and of_node.returns[0].alias_info and node.args:
                 node = node.args[0]
+                of_node = schema(node)
             written.add(node.name)
     return written

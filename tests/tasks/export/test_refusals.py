@@ -9,7 +9,7 @@ import pytest
 from devices.errors import FarmError, InputError
 from tasks.export.entry import ModelEntry, parse_entry
 from tasks.export.exported import ExportError, first_line
-from tasks.export.process.refusals import TABLE, find_refusal
+from tasks.export.process.refusals import FAILS_IN_EAGER, TABLE, find_refusal
 from tasks.export.program import read_program
 from tests.fixtures.exports import exported_cases
 
@@ -39,6 +39,7 @@ ERRORS = {
         "These operators are taking Tensor inputs with mismatched dtypes\nOperator: <EdgeOpOverload: aten.abs.default>",
         "aten.abs.default with these types",
     ),
+    "quantized weights": ("Missing out variants: {'torchao::choose_qparams_affine'}", "quantized by torchao already"),
     "no kernel": ("Missing out variants: {'aten::alias'}", "no kernel for aten::alias"),
     "unknown operator": ("Operator: <EdgeOpOverload: aten.abs.default>: schema", "aten.abs.default"),
     "mixed weights": ("mat1 and mat2 must have the same dtype, but got Float and Half", "`.half()`"),
@@ -71,6 +72,17 @@ def test_each_known_error_is_a_cause_and_a_remedy(name: str) -> None:
 
 def test_an_unknown_error_keeps_its_text() -> None:
     assert find_refusal(ValueError("no weights yet"), "ValueError: no weights yet") is None
+
+
+def test_a_model_that_fails_in_eager_pytorch_is_said_to_do_so() -> None:
+    error = RuntimeError("mat1 and mat2 shapes cannot be multiplied (8x64 and 67x43)")
+    assert find_refusal(error, first_line(error)) is None
+    error.add_note(FAILS_IN_EAGER)
+    sentence = find_refusal(error, first_line(error))
+    assert sentence is not None
+    assert sentence.startswith(
+        "RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x64 and 67x43); the model fails"
+    )
 
 
 MODEL = """import torch

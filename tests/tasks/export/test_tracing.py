@@ -72,6 +72,13 @@ MODELS = {
         torch.nn.Sequential(torch.nn.ReLU(inplace=True), torch.nn.Linear(8, 8)), ROWS, "fp32", 120,
         ["writes to its inputs"],
     ),
+    "a value written": (
+        torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(inplace=True)),
+        ROWS,
+        "fp32",
+        120,
+        [],
+    ),
     "a parameter written": (Scaled(), VALUES, "fp32", 120, []),
     "a state in calibration": (Ring(), torch.randn(1, 4, 1), "int8_static", 25, []),
     "channels-last weights": (

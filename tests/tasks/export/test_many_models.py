@@ -1,0 +1,44 @@
+"""The models of ExecuTorch's own tests, and generated ones: nothing that ExecuTorch runs right is refused or wrong."""
+
+from collections import Counter
+
+import pytest
+
+pytest.importorskip("executorch", reason="executorch is not installed (export extra)")
+from tests.benchmarks.models import Outcome, outcomes
+from tests.fixtures import generated_models, suite_models
+
+pytestmark = [pytest.mark.torch, pytest.mark.thorough, pytest.mark.long, pytest.mark.timeout(7200)]
+
+
+def judged(source: str, pairs: list[tuple[str, str]]) -> Counter[str]:
+    """Count the outcomes; fails for one that is the farm's fault, or that a user would not understand."""
+    every = list(outcomes(source, pairs))
+    assert [each for each in every if each.kind.endswith("by the farm")] == []
+    assert [each for each in every if each.is_confusing] == []
+    return Counter[str](each.kind for each in every)
+
+
+def test_no_model_of_executorchs_own_tests_is_refused_or_wrong_by_the_farm() -> None:
+    counts = judged("tests.fixtures.suite_models", [(name, "fp32") for name in suite_models.list_models()])
+    assert counts["right"] > 300
+
+
+def test_blocks_in_all_recipes_static_dynamic_and_with_a_state_are_right() -> None:
+    pairs = generated_models.list_pairs()
+    assert len(pairs) > 200
+    counts = judged("tests.fixtures.generated_models", pairs)
+    assert counts["right"] + counts["skipped"] == len(pairs)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_confusing"),
+    [
+        ("TypeError: no such thing", True),
+        ("model.py, line 3: `x`: ValueError: too large", True),
+        ("model.py, line 3: `x`: ValueError: too large; make it smaller", False),
+        ("ExecuTorch does not support aten.histc.default; replace it", False),
+    ],
+)
+def test_a_sentence_with_the_name_of_an_exception_and_no_remedy_is_confusing(sentence: str, is_confusing: bool) -> None:
+    assert Outcome("a", "fp32", "not supported by ExecuTorch", sentence).is_confusing == is_confusing
