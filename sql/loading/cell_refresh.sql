@@ -119,6 +119,7 @@ succeeded AS (
         cell_id,
         max_by(model.versions, started_at) AS versions,
         max_by(model_source_sha256, started_at) AS source_sha256,
+        max_by(model.converted_layers || ' of ' || layer_count, started_at) AS converted_layers,
         max_by(_commit(source_commit, source_author, source_is_dirty), started_at) AS source_commit,
         median(temperature_c) AS temperature_c,
         string_agg(DISTINCT governor, ', ' ORDER BY governor) AS governor,

@@ -16,6 +16,10 @@ CREATE OR REPLACE MACRO _changes(before, now) AS
                     THEN _change('model source', left(before.source_sha256, 8), left(now.source_sha256, 8))
                 END,
                 CASE
+                    WHEN now.converted_layers != before.converted_layers
+                    THEN _change('converted layers', before.converted_layers, now.converted_layers)
+                END,
+                CASE
                     WHEN now.runner_sha256 IS DISTINCT FROM before.runner_sha256
                     THEN _change('runner', left(before.runner_sha256, 8), left(now.runner_sha256, 8))
                 END,

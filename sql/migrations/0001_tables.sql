@@ -96,6 +96,14 @@ CREATE TABLE model (
     prompt_tokens BIGINT,
     -- Executions of a session, each one token further; NULL if each does the same.
     steps BIGINT,
+    -- Layers with weights in the method; NULL for a .pte file from elsewhere.
+    layer_count BIGINT,
+    -- Of them, those whose weights are not stored in fp32.
+    converted_layers BIGINT,
+    -- Weights of all layers.
+    layer_weights BIGINT,
+    -- Of them, those that are not stored in fp32.
+    converted_weights BIGINT,
     -- Perplexity on the text that the entry in the sweep file names, in eager PyTorch with the weights of the recipe;
     -- NULL without one.
     perplexity DOUBLE
@@ -750,6 +758,8 @@ CREATE TABLE cell_made_from (
     versions JSON,
     -- Hash of the source files of the model; NULL if unknown.
     source_sha256 VARCHAR,
+    -- Layers with weights in the program, and those that its recipe converted: `1 of 3`; NULL if unknown.
+    converted_layers VARCHAR,
     -- Commit of the sweep file: its hash, its author, and whether files had uncommitted changes; NULL if unknown.
     source_commit STRUCT(id VARCHAR, author VARCHAR, is_dirty BOOLEAN),
     -- Median temperature of the device before its sessions, in degrees Celsius.

@@ -11,6 +11,7 @@ delegation AS (
 )
 SELECT
     * REPLACE (versions ->> 'executorch' AS executorch_version),
+    converted_weights / nullif(layer_weights, 0) AS converted_share,
     versions ->> 'torch' AS torch_version,
     versions ->> 'transformers' AS transformers_version
 FROM model_overview

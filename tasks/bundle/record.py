@@ -107,6 +107,12 @@ class ModelRecord(_Record):
     """Multiply-accumulate operations of one execution; None of a dynamic shape, and of a .pte file from elsewhere."""
     read_bytes: Count | None = None
     """Bytes of weights and state that one execution reads, each once; None of a .pte file from elsewhere."""
+    layer_count: Count | None = None
+    """Layers with weights in the method; None of a .pte file from elsewhere. Of them and of their weights, those that
+    are not stored in fp32:"""
+    converted_layers: Count | None = None
+    layer_weights: Count | None = None
+    converted_weights: Count | None = None
     perplexity: Finite | None = None
     """Of a language model in eager PyTorch, converted by the recipe, on the text that its entry names."""
     versions: dict[str, str | None] = {}

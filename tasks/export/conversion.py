@@ -15,6 +15,20 @@ def is_converted(layer: Mapping[str, Any]) -> bool:
     return bool(layer["type"] != "fp32")
 
 
+def count_layers(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the numbers of layers and of their weights, of all and of converted ones; empty without layers."""
+    layers = list(layers)
+    converted = [layer for layer in layers if is_converted(layer)]
+    if not layers:
+        return {}
+    return {
+        "layer_count": len(layers),
+        "converted_layers": len(converted),
+        "layer_weights": sum(layer["weights"] for layer in layers),
+        "converted_weights": sum(layer["weights"] for layer in converted),
+    }
+
+
 def converted_share(layers: Iterable[Mapping[str, Any]]) -> float:
     """Return the share of the weights that are not stored in fp32, from 0 to 1; 0 without layers."""
     layers = list(layers)

@@ -54,6 +54,11 @@ class ModelRow(Row):
     precision: Annotated[str, Words("Precision")]
     pte_sha256: Annotated[str, Name(".pte", meaning="SHA-256 of the exported file, first digits", first=_HASH_DIGITS)]
     pte_bytes: Annotated[int | None, Number("Size", "MiB", digits=2, scale=1 / MIB)]
+    layer_count: Annotated[int | None, Number("Layers", "", "layers with weights")]
+    converted_layers: Annotated[int | None, Number("Converted", "", "layers whose weights are not stored in fp32")]
+    converted_share: Annotated[
+        float | None, Number("Of the weights", "%", "share of converted weights", digits=1, scale=100)
+    ]
     delegated: Annotated[int | None, Number("Delegated", "", "operators of the graph that were delegated")]
     portable: Annotated[int | None, Number("Portable")]
     seed: Annotated[int | None, Number("Seed")]

@@ -13,6 +13,7 @@ from tasks.etdump.tree import Runs
 
 Row = dict[str, Any]
 _MODEL_COLUMNS = ("tokens", "steps", "prompt_tokens", "macs", "read_bytes", "perplexity")
+_LAYER_COLUMNS = {"layer_count", "converted_layers", "layer_weights", "converted_weights"}
 
 
 def session_row(record: SessionRecord, runs: Runs | None) -> Row:
@@ -81,6 +82,7 @@ def model_row(record: SessionRecord) -> Row:
             "inputs_sha256": model.inputs_sha256 or None,
             "kv_depth": (model.kv_depth or 0) if model.tokens else None,
             **{name: getattr(model, name) or None for name in _MODEL_COLUMNS},
+            **model.model_dump(include=_LAYER_COLUMNS, exclude_none=True),
         },
         extra=_json([model.delegated, model.portable]),
     )

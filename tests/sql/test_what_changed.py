@@ -23,6 +23,11 @@ def model(pte: str, source_sha256: str | None, **versions: str) -> dict[str, Any
     }
 
 
+def layers(pte: str, converted: int | None) -> dict[str, Any]:
+    counts = {"model__layer_count": 3, "model__converted_layers": converted} if converted is not None else {}
+    return model(pte, None) | counts
+
+
 def state(**conditions: Any) -> dict[str, Any]:
     return {"conditions__before": {"taken_at": "2026-11-01T00:00:00Z", **conditions}}
 
@@ -51,6 +56,9 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str | None]] = [
         ".pte file (same model source), torch 2.12 -> 2.13",
     ),
     (model("p1", None), model("p2", "s2"), ".pte file"),
+    (layers("p1", 3), layers("p2", 1), ".pte file, converted layers 3 of 3 -> 1 of 3"),
+    (layers("p1", 3), layers("p2", 3), ".pte file"),
+    (layers("p1", None), layers("p2", 3), ".pte file"),
     (model("p1", "s1"), model("p1", "s2"), None),
     (model("p1", "s1"), model("p1", "s1", torch="2.13.0"), "torch unknown -> 2.13.0"),
     # conditions that clearly differ

@@ -15,6 +15,10 @@ SELECT
     -- Version of ExecuTorch that exported it.
     executorch_version,
     versions,
+    layer_count,
+    converted_layers,
+    layer_weights,
+    converted_weights,
     -- Sessions behind the row.
     count(*) AS sessions
 FROM session

@@ -15,6 +15,7 @@ SELECT
         warmup_executions: warmup_executions,
         versions: versions,
         source_sha256: source_sha256,
+        converted_layers: converted_layers,
         source_commit: source_commit,
         temperature_c: temperature_c,
         governor: governor,

@@ -31,6 +31,7 @@ from tasks.bundle.runner_stats import Stats
 from tasks.bundle.session_json import record_text
 from tasks.bundle.values import first_mistake
 from tasks.etdump.tree import Runs
+from tasks.export.conversion import count_layers
 from tasks.export.exported import Export
 from tasks.measure.clock import clock_ahead_s, farm_time
 from tasks.measure.plan import PlannedSession
@@ -143,7 +144,7 @@ def _model_record(result: SessionResult) -> ModelRecord:
         )
     export_fields = {name: getattr(export, name) for name in _EXPORT_FIELDS}
     case_fields = {name: getattr(export.case, name) for name in _CASE_FIELDS}
-    return ModelRecord(name=export.model, **export_fields, **case_fields)
+    return ModelRecord(name=export.model, **export_fields, **case_fields, **count_layers(export.layers))
 
 
 def error_code(error: DeviceError) -> str:
