@@ -22,13 +22,14 @@ _PACKAGE_FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _FILE_FACTORY = re.compile(r"(?P<path>.+\.py):(?P<factory>[A-Za-z_]\w*)")
 _NAME = re.compile(r"[A-Za-z0-9_.][\w./:+-]*")
 _NO_NAME = re.compile(r"[^\w./:+-]", re.ASCII)
+_CASE = re.compile(r"[A-Za-z0-9][\w.-]*")
 _SOURCES = ("factory", "pte", "transformers")
 _TRANSFORMERS = "transformers:"
 EXPORT_DEADLINE_S = 900.0
 """Longest time of an export that states no other."""
 ELSEWHERE = "elsewhere"
 """Key of the validation context: if true, files of entries are not checked, because they are on another machine."""
-_ONLY_FOR = dict.fromkeys(("data", "inputs", "expected", "etrecord"), "pte") | dict.fromkeys(
+_ONLY_FOR = dict.fromkeys(("data", "inputs", "expected", "shapes", "etrecord"), "pte") | dict.fromkeys(
     ("config", "generate"), "transformers"
 )
 
@@ -71,6 +72,9 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
     data: list[Path] = Field(default=[], description="Files (.ptd) with weights that the program does not contain.")
     inputs: list[Path] = Field(default=[], description="Raw bytes of each input; default: seeded values.")
     expected: list[Path] = Field(default=[], description="Raw bytes of each correct output for these inputs.")
+    shapes: dict[str, list[list[int]]] = Field(
+        default={}, description="Shapes to measure of a dynamic program: for each name, the sizes of every input."
+    )
     etrecord: Path | None = Field(default=None, description="Maps its operators to the source model.")
     transformers: str | None = Field(
         default=None, description="A configuration class, such as BertConfig, or a folder with weights."
@@ -117,6 +121,10 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
         for key, source in _ONLY_FOR.items():
             if getattr(self, key) and source != sources[0]:
                 raise ValueError(f"`{key}` belongs to models with `{source}`")
+        if self.shapes and self.inputs:
+            raise ValueError("`shapes` generates its inputs; leave `inputs` out")
+        if unnamed := [name for name in self.shapes if not _CASE.fullmatch(name)]:
+            raise ValueError(f"`shapes`: the name `{unnamed[0]}` must consist of letters, digits and _ . -")
         if self.expected and not self.inputs:
             raise ValueError("`expected` needs `inputs`: they are the outputs for these inputs")
         if self.samples and (self.pte or self.generate):

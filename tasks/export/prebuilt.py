@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,9 @@ def _valid_name(text: str) -> str:
 def import_prebuilt(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Export, ...]:
     """Return one case for each method of a .pte file, copied into `exports_dir` with all its files unless it is there.
 
-    Dynamic shapes are measured at their largest. Without `inputs` in the entry, inputs get seeded values; without
-    `expected`, outputs are not compared. An ETRecord that cannot be read is logged. Raises InputError.
+    Dynamic shapes are measured at those of the entry, one case each, or at their largest. Without `inputs` in the
+    entry, inputs get seeded values; without `expected`, outputs are not compared. An ETRecord that cannot be read is
+    logged. Raises InputError.
     """
     pte = entry.pte
     assert pte is not None
@@ -85,7 +87,9 @@ def describe_prebuilt(entry: ModelEntry, seed: int) -> tuple[str, dict[str, Any]
         "versions": {},
         "methods": {method.name: {"delegated": [], "portable": []} for method in methods},
         "cases": [
-            _describe_case(entry, method, method.name if len(methods) > 1 else "", seed, content) for method in methods
+            _describe_case(entry, method, (method.name if len(methods) > 1 else "", shape), seed, content)
+            for method in methods
+            for shape in entry.shapes or (None,)
         ],
         "export_s": 0.0,
     }
@@ -110,15 +114,22 @@ def _check_etrecord(etrecord: Path) -> None:
 
 
 def _describe_case(
-    entry: ModelEntry, method: ProgramMethod, name: str, seed: int, content: dict[str, bytes]
+    entry: ModelEntry, method: ProgramMethod, names: tuple[str, str | None], seed: int, content: dict[str, bytes]
 ) -> dict[str, Any]:
-    """Return the case of a method as in export.json; add the bytes of its files to `content`."""
+    """Return the case of a method as in export.json; add the bytes of its files to `content`.
+
+    `names` are those of the method, empty if it is the only one, and of the shape in the entry, if it states any.
+    """
+    shape, name = names[1], "-".join(filter(None, names))
     tensors = []
     for number, each in enumerate(method.inputs):
         if each is None:
             raise InputError(f"{entry.pte}: input {number} of {method.name} is neither a tensor nor a number")
         if isinstance(each, ProgramTensor):  # a number is a constant of the program
             tensors.append(each)
+    is_dynamic = any(each.is_dynamic for each in tensors)
+    if shape is not None:
+        tensors = _resize(entry, method, tensors, shape)
     prefix = f"{name}-" if name else ""
     inputs = _read_or_generate_inputs(entry, tensors, seed)
     return {
@@ -129,8 +140,25 @@ def _describe_case(
             for number, (each, data) in enumerate(zip(tensors, inputs, strict=True))
         ],
         "outputs": _read_expected(entry, method, prefix, content),
-        "is_dynamic": any(each.is_dynamic for each in tensors),
+        "is_dynamic": is_dynamic,
     }
+
+
+def _resize(entry: ModelEntry, method: ProgramMethod, tensors: list[ProgramTensor], shape: str) -> list[ProgramTensor]:
+    """Return the inputs with the sizes of a shape in the entry; raises InputError if the program refuses one."""
+    sizes, where = entry.shapes[shape], f"{entry.pte}: `shapes`: {shape}"
+    if len(sizes) != len(tensors):
+        raise InputError(f"{where} lists {len(sizes)} inputs; {method.name} has {len(tensors)}")
+    for number, (each, size) in enumerate(zip(tensors, sizes, strict=True)):
+        largest = list(each.shape)
+        if each.is_dynamic:
+            fits = len(size) == len(largest) and all(0 < one <= limit for one, limit in zip(size, largest, strict=True))
+        else:
+            fits = size == largest
+        if not fits:
+            limit = "at most " if each.is_dynamic else ""
+            raise InputError(f"{where}: input {number} has the sizes {size}; the program accepts {limit}{largest}")
+    return [replace(each, shape=tuple(size)) for each, size in zip(tensors, sizes, strict=True)]
 
 
 def _read_or_generate_inputs(entry: ModelEntry, tensors: list[ProgramTensor], seed: int) -> list[bytes]:

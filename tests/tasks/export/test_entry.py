@@ -112,7 +112,7 @@ def test_an_exception_is_written_as_text_or_as_a_list(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "sentence"),
     [
-        ("fp8", "unknown precision `fp8`; use one of fp32, fp16, int8_static"),
+        ("fp8", "unknown precision `fp8`; use one of fp32, fp16, bf16, int8_static"),
         ("int8_static except conv2d", "only fp16 can have exceptions"),
         ("fp16 except LayerNorm", "`LayerNorm` is not the name of an ATen operator"),
         (8, "a precision is a name, such as fp16, or"),

@@ -1,5 +1,6 @@
 """A .pte file that the user brings: its methods, its inputs by name or by seed, and what is refused."""
 
+import re
 import struct
 import sys
 import zipfile
@@ -183,3 +184,27 @@ def test_a_program_for_a_backend_or_operator_that_is_missing_here_is_not_tried(
     with pytest.raises(FarmError, match=r"^ExecuTorch has no kernel for aten::add\.out; replace it"):
         outcome("XnnpackBackend", "aten::mul.out")
     assert outcome("CoreMLBackend", "aten::add.out") == f"{missing}backend XnnpackBackend"
+
+
+def test_a_dynamic_program_is_measured_at_each_shape_of_the_entry(tmp_path: Path) -> None:
+    cases = imported(tmp_path, {"forward": DYNAMIC}, shapes={"short": [[1, 8]], "long": [[4, 8]]})
+    described = {case.model: (case.inputs[0]["shape"], case.case.is_dynamic) for case in cases}
+    assert described == {"lin@short": ([1, 8], True), "lin@long": ([4, 8], True)}
+    assert [(case.folder / case.inputs[0]["file"]).stat().st_size for case in cases] == [32, 128]
+
+
+@pytest.mark.parametrize(
+    ("method", "sizes", "mistake"),
+    [
+        (DYNAMIC, [[5, 8]], "input 0 has the sizes [5, 8]; the program accepts at most [4, 8]"),
+        (DYNAMIC, [[0, 8]], "input 0 has the sizes [0, 8]; the program accepts at most [4, 8]"),
+        (DYNAMIC, [[8]], "input 0 has the sizes [8]; the program accepts at most [4, 8]"),
+        (Signature([Tensor((2,))]), [[1]], "input 0 has the sizes [1]; the program accepts [2]"),
+        (DYNAMIC, [[4, 8], [4, 8]], "wrong lists 2 inputs; forward has 1"),
+    ],
+)
+def test_a_shape_that_the_program_does_not_accept_is_refused(
+    method: Signature, sizes: list[list[int]], mistake: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=re.escape(mistake)):
+        imported(tmp_path, {"forward": method}, shapes={"wrong": sizes})
