@@ -10,7 +10,9 @@ import pytest
 
 from devices.errors import FarmError
 from tasks.export.accuracy_limits import recipe_limits
-from tasks.export.exported import SAMPLES, Case, Export
+from tasks.export.entry import ExportRequest, ModelEntry
+from tasks.export.export import export_cases
+from tasks.export.exported import SAMPLES, Case, Export, read_complete
 from tasks.export.factory import build_methods
 from tasks.export.lowering import lower
 from tasks.export.outputs import samples as samples_module
@@ -192,3 +194,17 @@ def test_a_model_that_is_right_on_random_input_and_finds_nothing_in_images_is_fo
     assert (row.samples.samples, row.samples.below, row.is_inaccurate) == (6, below, not by_images)
     assert (row.samples.score, row.samples.reference_score, row.top1_agreement) == (score, 1.0, top1)
     assert row.samples.calibrating == (6 if by_images else 0)
+
+
+def test_an_export_has_the_figures_of_its_samples_and_the_files_if_they_are_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "samples"
+    folder.mkdir()
+    np.save(folder / "a.npy", np.ones((64, 256), "float32"))
+    entry = ModelEntry(name="linear", factory="linear", samples=folder, keep_samples=True)
+    [exported] = export_cases(ExportRequest(entry, "fp32", tmp_path / "exports"))
+    assert exported.sample_figures is not None
+    assert [sample["name"] for sample in exported.sample_figures["samples"]] == ["a.npy"]
+    assert [path.name for path in (exported.folder / "samples").iterdir()] == ["a.npy"]
+    # and one whose figures were changed is damaged
+    (exported.folder / SAMPLES).write_text("{}")
+    assert read_complete(exported.folder) is None
