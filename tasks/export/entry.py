@@ -110,7 +110,7 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
         if written.startswith(_TRANSFORMERS):
             return {"name": written, "transformers": written.removeprefix(_TRANSFORMERS)}
         name = written.rpartition("/")[2] if written.startswith("/") else written  # without this machine's folders
-        return {"name": _NO_NAME.sub("_", name), "pte" if written.endswith(".pte") else "factory": written}
+        return {"name": _NO_NAME.sub("_", name), "pte" if written.endswith((".pte", ".bpte")) else "factory": written}
 
     @model_validator(mode="after")
     def _check_and_resolve(self, info: ValidationInfo) -> "ModelEntry":

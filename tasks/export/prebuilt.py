@@ -12,6 +12,7 @@ import numpy as np
 
 from devices.errors import InputError
 from tasks.bundle.cell import AS_IS
+from tasks.export.bundled import unbundle
 from tasks.export.entry import ModelEntry
 from tasks.export.exported import EXPORT_VERSION, Export, Tensors, describe_tensor, read_complete, read_exports
 from tasks.export.program import ProgramMethod, ProgramTensor, read_program
@@ -49,6 +50,7 @@ def import_prebuilt(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Ex
     entry, inputs get seeded values; without `expected`, outputs are not compared. An ETRecord that cannot be read is
     logged. Raises InputError.
     """
+    entry = unbundle(entry, exports_dir)
     pte = entry.pte
     assert pte is not None
     key, described, content = describe_prebuilt(entry, seed)

@@ -12,6 +12,7 @@ from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.facts import Facts, read_facts
 from devices.retry import probe_with_retry
 from tasks.bundle.cell import Mode, Variant
+from tasks.export.bundled import unbundle
 from tasks.export.entry import EXPORT_DEADLINE_S, ExportRequest, ModelEntry
 from tasks.export.export import export_cases, failed_path, is_shared, read_local_export, skipped_path
 from tasks.export.exported import Export, ExportError, NotApplicableError, read_exports
@@ -161,7 +162,7 @@ def quick_export_status(entry: ModelEntry, recipe: str, settings: ExportSettings
         size = sum(path.stat().st_size for path in files_to_read(request) if path.is_file())
         if size > _MAX_READ_BYTES:
             return ExportStatus("unknown", note=f"{size / 1e9:.1f} GB of files decide, and were not read")
-        key = describe_prebuilt(entry, settings.seed)[0] if entry.pte else export_key(request)
+        key = describe_prebuilt(unbundle(entry, folder), settings.seed)[0] if entry.pte else export_key(request)
         # A program that exists already has none for numerics: no layer of it can be read.
         with_numerics = settings.has_numerics and not entry.pte
         keys = [key, export_key(replace(request, taps=True))] if with_numerics else [key]

@@ -208,3 +208,30 @@ def test_a_shape_that_the_program_does_not_accept_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=re.escape(mistake)):
         imported(tmp_path, {"forward": method}, shapes={"wrong": sizes})
+
+
+@pytest.mark.torch
+def test_a_bundled_program_brings_its_inputs_and_right_outputs(tmp_path: Path) -> None:
+    torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
+    from executorch.devtools import BundledProgram
+    from executorch.devtools.bundled_program.config import MethodTestCase, MethodTestSuite
+    from executorch.devtools.bundled_program.serialize import serialize_from_bundled_program_to_flatbuffer
+    from executorch.exir import to_edge
+
+    # given a bundled program with two test cases
+    model, inputs = torch.nn.Linear(4, 2), [torch.arange(4.0)[None], torch.ones(1, 4)]
+    program = to_edge(torch.export.export(model, (inputs[0],))).to_executorch()
+    cases = [MethodTestCase(inputs=[each], expected_outputs=[model(each).detach()]) for each in inputs]
+    bundled = serialize_from_bundled_program_to_flatbuffer(BundledProgram(program, [MethodTestSuite("forward", cases)]))
+    (tmp_path / "lin.bpte").write_bytes(bundled)
+    # then the first is measured
+    entry = ModelEntry.model_validate("./lin.bpte", context={"folder": tmp_path})
+    (export,) = import_prebuilt(entry, tmp_path / "exports", 0)
+    values = [np.fromfile(export.folder / each["file"], np.float32) for each in (*export.inputs, *export.outputs)]
+    assert values[0].tolist() == [0, 1, 2, 3]
+    assert np.allclose(values[1], model(inputs[0]).detach())
+    assert export.pte.read_bytes() == program.buffer
+    # and one that is cut is refused
+    (tmp_path / "lin.bpte").write_bytes(bundled[:200])
+    with pytest.raises(InputError, match=r"lin\.bpte: the bundled program is damaged"):
+        import_prebuilt(entry, tmp_path / "exports", 0)
