@@ -31,7 +31,7 @@ _CODE = (
     *(convert, factory, from_transformers, language_methods, recipes, references, sources),
     *(*_LOWERING, *_OUTPUTS, *_TRACING),
 )
-_TAPS = Path(__file__).with_name("layer_probes.py")
+_TAPS = Path(__file__).with_name("lowering") / "layer_probes.py"
 _DISTRIBUTIONS = ("torch", "torchao", "executorch", "transformers")
 
 

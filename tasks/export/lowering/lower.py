@@ -14,7 +14,6 @@ from devices.errors import FarmError
 from tasks.export.convert import Converted, convert
 from tasks.export.exported import Case, Tensors, first_line
 from tasks.export.factory import Method
-from tasks.export.layer_probes import LayerKey, add_taps, compute_fp32_layers, layer_keys
 from tasks.export.lowering.buffers import give_values_the_rank_of_caches, keep_initial_values, write_in_place
 from tasks.export.lowering.delegation import (
     Operators,
@@ -26,6 +25,7 @@ from tasks.export.lowering.delegation import (
     make_partitioner,
     partitioner_reasons,
 )
+from tasks.export.lowering.layer_probes import LayerKey, add_taps, compute_fp32_layers, layer_keys
 from tasks.export.lowering.layers import check_converted, list_layers, list_type_changes
 from tasks.export.lowering.passes import LeftOut, Passes, distance_in_tolerances
 from tasks.export.lowering.rewrites import attention_as_products, parts_as_slices

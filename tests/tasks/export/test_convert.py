@@ -9,8 +9,8 @@ from devices.errors import FarmError
 from tasks.export.convert import convert
 from tasks.export.exported import Export
 from tasks.export.factory import Method, build_methods
-from tasks.export.layer_probes import compute_fp32_layers
 from tasks.export.lowering.delegation import count_macs, count_read_bytes
+from tasks.export.lowering.layer_probes import compute_fp32_layers
 from tasks.export.recipes import parse_recipe
 from tasks.export.references import list_cases
 
