@@ -96,7 +96,7 @@ def test_the_layers_of_a_program_are_counted_and_the_weights_of_all_are_those_of
 def test_a_recipe_that_converts_nearly_nothing_is_skipped_with_its_counts(
     last: int, is_result: bool, tmp_path: Any
 ) -> None:
-    # given a model of which int4 converts 0.9 % or 0.009 % of the weights
+    # given a model of which int4 converts 0.2 % or 0.002 % of the weights
     model = torch.nn.Sequential(
         torch.nn.Linear(1351, 1351), torch.nn.Linear(1351, 32), torch.nn.Linear(32, last, bias=False)
     )
