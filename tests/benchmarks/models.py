@@ -163,12 +163,16 @@ def _is_plain_right(make: Callable[[], Any]) -> bool:
         module, inputs = content["module"].eval(), content["inputs"]
         program = torch.export.export(module, inputs, dynamic_shapes=content.get("dynamic_shapes"))
         lowered = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()]).to_executorch()
-        leaves = torch.utils._pytree.tree_leaves(inputs)
-        copies = [each.clone().contiguous() if isinstance(each, torch.Tensor) else each for each in leaves]
-        actual = Runtime.get().load_program(lowered.buffer).load_method("forward").execute(copies)
-        expected = torch.utils._pytree.tree_leaves(module(*inputs))
-        tensors = [[each for each in values if isinstance(each, torch.Tensor)] for values in (actual, expected)]
-        return largest_distance(*tensors, with_integers=True) < PLAIN_TOLERANCE
+        program = Runtime.get().load_program(lowered.buffer)
+        distances = []
+        for each in content.get("shapes", {"": inputs}).values():
+            leaves = torch.utils._pytree.tree_leaves(each)
+            copies = [leaf.clone().contiguous() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+            actual = program.load_method("forward").execute(copies)
+            expected = torch.utils._pytree.tree_leaves(module(*each))
+            tensors = [[leaf for leaf in values if isinstance(leaf, torch.Tensor)] for values in (actual, expected)]
+            distances.append(largest_distance(*tensors, with_integers=True))
+        return max(distances) < PLAIN_TOLERANCE
     return False
 
 

@@ -46,6 +46,7 @@ from tasks.export.references import (
     to_stored_types,
     write_tensors,
 )
+from tasks.export.tracing.sizes import check_still_dynamic, list_sizes
 from tasks.store.files import hash_file
 
 logger = logging.getLogger(__name__)
@@ -267,6 +268,7 @@ def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operato
     if passes:
         programs = {name: passes.apply(name, program, _PASSES) for name, program in programs.items()}
         on_edge = {name: [passes.on_edge(name, _EDGE_PASSES)] for name in programs}
+    sizes = {name: list_sizes(program) for name, program in programs.items()}
     with partitioner_reasons() as reasons:
         edge = to_edge_transform_and_lower(
             programs, transform_passes=on_edge, partitioner=[xnnpack], generate_etrecord=not model.is_tapped
@@ -277,6 +279,7 @@ def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operato
     operators: dict[str, Operators] = {}
     for name in programs:
         program = edge.exported_program(name)
+        check_still_dynamic(sizes[name], program)
         if passes and write_in_place(program):  # reduced decoder_tiny from 84 to 65 us per execution
             passes.applied.add(write_in_place.__name__)
         count_operators(program.graph_module, delegated[name], portable_nodes[name])

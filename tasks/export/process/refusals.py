@@ -18,7 +18,7 @@ class Refusal:
 
     name: str
     pattern: re.Pattern[str]
-    """Found in `Class: text` of the error."""
+    """Found in `Class: text` of the error, or in that of an error that caused it."""
     cause: str
     """`{line}` is the first line of the error."""
     remedy: str
@@ -36,7 +36,10 @@ with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as _s
 
 def find_refusal(error: BaseException, first_line: str) -> str | None:
     """Return `cause; remedy (issue)` of a known error; None for another one."""
-    text = f"{type(error).__name__}: {error}"
+    causes: list[BaseException] = [error]
+    while causes[-1].__cause__:
+        causes.append(causes[-1].__cause__)
+    text = "\n".join(f"{type(each).__name__}: {each}" for each in causes)
     for each in TABLE:
         if match := each.pattern.search(text):
             groups = [(group or "").removeprefix("torch._ops.") for group in match.groups()]

@@ -33,6 +33,25 @@ def check_sizes(program: Any, dynamic_shapes: Any, shapes: Mapping[str, Inputs])
                     raise FarmError(f'{what}; {cause}: write Dim("{dim or "size"}", max={actual}) or more')
 
 
+def list_sizes(program: Any) -> dict[tuple[str, int], int | None]:
+    """Return the size of each (input, dimension) of a program; None for a dynamic one."""
+    nodes = {node.name: node for node in program.graph.find_nodes(op="placeholder")}
+    return {
+        (name, dimension): size if isinstance(size, int) else size.node.maybe_as_int()
+        for name in program.graph_signature.user_inputs
+        for dimension, size in enumerate(nodes[name].meta["val"].shape)
+    }
+
+
+def check_still_dynamic(before: dict[tuple[str, int], int | None], program: Any) -> None:
+    """Raise FarmError if executorch has fixed a dynamic size while it lowered a program with the sizes `before`."""
+    for (name, dimension), size in list_sizes(program).items():
+        if size is not None and before.get((name, dimension), size) is None:
+            cause = f"executorch fixes the dynamic dimension {dimension} of the input `{name}` to {size} when it lowers"
+            remedy = "export each size as a model without `dynamic_shapes`, or pad the input to the largest"
+            raise FarmError(f"{cause} the model; {remedy}")
+
+
 def _dim_name(dynamic_shapes: Any, number: int, name: str, dimension: int) -> str | None:
     """Return the name of the Dim of a dimension; None for one without a name, such as Dim.DYNAMIC."""
     is_by_name = isinstance(dynamic_shapes, Mapping)

@@ -50,6 +50,15 @@ ERRORS = {
     "script": ("Exporting a ScriptModule is not supported.", "before torch.jit.script"),
     "compiled": ("'OptimizedModule' object is not supported", "before torch.compile"),
     "download": ("<urlopen error [Errno 111]> URLError", "load it by its path"),
+    "number quantized": (
+        "An error occurred when running the 'ChannelsLastTaggedReshapePass' pass\nIndexError: invalid index of a 0-dim "
+        "tensor.",
+        "`x.flatten().mean(0, keepdim=True)`",
+    ),
+    "failed pass": (
+        "An error occurred when running the 'FuseOps' pass after: []\nKeyError: 'a'",
+        "the pass FuseOps of executorch fails on this model (KeyError: 'a')",
+    ),
     "missing file": ("[Errno 2] No such file or directory: 'weights.pt'", "`Path(__file__).parent / ...`"),
 }
 
@@ -110,6 +119,16 @@ def beyond():
 def largest():
     return sized(Dim("rows", min=1, max=4), 4)
 
+def fixed():
+    class Last(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.recurrent = torch.nn.GRU(8, 4, batch_first=True)
+        def forward(self, values):
+            return self.recurrent(values)[0]
+    shapes = {"dynamic_shapes": ({0: Dim("rows", max=8)},), "shapes": {"more": (torch.ones(5, 3, 8),)}}
+    return {"module": Last(), "inputs": (torch.ones(2, 3, 8),), **shapes}
+
 def unlimited():
     return sized(Dim.DYNAMIC, 4)
 """
@@ -149,6 +168,12 @@ def test_a_size_beyond_the_memory_of_a_program_is_refused_with_its_input_and_dim
     assert 'memory for the 3 of the example inputs: write Dim("size", max=4)' in unlimited
     [export] = exported_cases("./model.py:largest", "fp32", model.parent / "exports")
     assert export.trial == "succeeded"
+
+
+@pytest.mark.torch
+def test_a_dynamic_size_that_executorch_fixes_is_refused(model: Path) -> None:
+    fixed = "executorch fixes the dynamic dimension 0 of the input `values` to 2 when it lowers the model; export each"
+    assert fixed in refusal("./model.py:fixed", model.parent)
 
 
 @pytest.mark.torch
