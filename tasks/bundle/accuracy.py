@@ -26,7 +26,7 @@ class SampleRecord(_Record):
     median_snr_db: Finite | None
     """None if it is infinite, because half of the samples equal the reference, or unknown."""
     score: Finite | None = None
-    """Mean of the user's function; None without one."""
+    """Mean of the user's function; None without one, and if a value is not finite."""
     reference_score: Finite | None = None
     """The same for the outputs of eager PyTorch, before the conversion."""
     min_score: Finite | None = None
@@ -90,9 +90,11 @@ def samples_sentence(row: Mapping[str, Any]) -> str:
     if row["top1_agreement"] is not None:
         minimum = f", required {100 * row['min_top1']:g} %" if row["min_top1"] is not None else ""
         parts.append(f"same top class in {100 * row['top1_agreement']:.1f} %{minimum}")
-    if row["score"] is not None:
-        minimum = f", required {row['min_score']:g}" if row["min_score"] is not None else ""
-        parts.append(f"score {row['score']:.4g}, in eager PyTorch {row['reference_score']:.4g}{minimum}")
+    scores = [row["score"], row["reference_score"], row["min_score"]]
+    if scores != [None, None, None]:
+        score, exact, minimum = ("unknown or not finite" if value is None else f"{value:.4g}" for value in scores)
+        required = f", required {minimum}" if row["min_score"] is not None else ""
+        parts.append(f"score {score}, in eager PyTorch {exact}{required}")
     if row["calibrating"]:
         parts.append(f"calibrated with {row['calibrating']} of them")
     return "; ".join(parts)

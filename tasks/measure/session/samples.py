@@ -84,10 +84,12 @@ def _record(figures: dict[str, Any], worst: str, below: int, required: AccuracyR
 
 
 def _is_too_low(row: Accuracy) -> bool:
-    """Return whether top-1 or the score over all samples is below its minimum."""
+    """Return whether top-1 or the score over all samples is below its minimum; an unknown score is."""
     assert row.samples is not None
-    pairs = ((row.top1_agreement, row.min_top1), (row.samples.score, row.samples.min_score))
-    return any(value is not None and minimum is not None and value < minimum for value, minimum in pairs)
+    score, min_score = row.samples.score, row.samples.min_score
+    if min_score is not None and (score is None or score < min_score):
+        return True
+    return row.top1_agreement is not None and row.min_top1 is not None and row.top1_agreement < row.min_top1
 
 
 def _is_below(differences: Mapping[str, _Figures], minimum: Mapping[str, float]) -> bool:
@@ -130,7 +132,7 @@ def _agreement(outputs: _Figures) -> float | None:
 
 
 def _mean_score(samples: list[dict[str, Any]], key: str) -> float | None:
-    """Return the mean score of the outputs of the program or of the reference; None without a function that scores."""
+    """Return the mean score of the outputs of the program or of the reference; None if one is unknown or not finite."""
     scores = [sample["scores"][key] for sample in samples]
     return None if None in scores else _finite(fmean(scores))
 

@@ -1,6 +1,7 @@
 """A program judged by samples: the worst, the median and the share below the limit, against what the entry requires."""
 
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,16 @@ def figures(snr_db: float, *, is_integer: bool = False) -> dict[str, Any]:
     return asdict(compare_values(got, WANT)) | {"is_integer": is_integer}
 
 
-def export(folder: Path, *snr_fp32_db: float | None, agreeing: int = 99, score: float | None = None) -> Export:
+def export(
+    folder: Path, *snr_fp32_db: float | None, agreeing: int = 99, score: float | None = None, reference: float = 1.0
+) -> Export:
     """An export with a sample for each SNR against fp32; None for outputs of another shape."""
     samples = []
     for number, snr_db in enumerate(snr_fp32_db):
         fp32 = figures(snr_db) if snr_db is not None else None
         if fp32:
             fp32["top1_agreement"] = 1.0 if number < agreeing else 0.0
-        scores = {"program": score, "reference": 1.0 if score is not None else None}
+        scores = {"program": score, "reference": reference if score is not None else None}
         differences = {"eager": [figures(50)], "fp32": [fp32]}
         samples.append({"name": f"{number}.png", "sha256": "0" * 64, "differences": differences, "scores": scores})
     content = {"machine": "lab (Linux x86_64)", "trial": "succeeded", "calibrating": 0, "samples": samples}
@@ -73,6 +76,23 @@ def test_an_entry_states_how_many_samples_may_be_below_the_limit_and_what_the_ta
     exported = export(tmp_path, 30, 9.5, 25, 20, agreeing=3, score=0.5)
     [row] = judge_samples(exported, LIMITS, AccuracyRequirement(**required))
     assert row.is_inaccurate == is_inaccurate
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("score", [math.nan, math.inf, None])
+def test_a_required_score_that_is_not_a_number_is_too_low(tmp_path: Path, score: float | None) -> None:
+    [row] = judge_samples(export(tmp_path, 30, score=score), LIMITS, AccuracyRequirement(score=0.9))
+    assert row.is_inaccurate
+    assert "score unknown or not finite, in eager PyTorch" in samples_sentence(row.columns)
+    assert "required 0.9" in samples_sentence(row.columns)
+
+
+@pytest.mark.fault
+def test_a_score_of_the_reference_that_is_not_a_number_is_stated_as_such(tmp_path: Path) -> None:
+    exported = export(tmp_path, 30, score=0.95, reference=math.nan)
+    [row] = judge_samples(exported, LIMITS, AccuracyRequirement(score=0.9))
+    assert not row.is_inaccurate
+    assert "score 0.95, in eager PyTorch unknown or not finite, required 0.9" in samples_sentence(row.columns)
 
 
 def test_outputs_of_another_shape_are_below_and_equal_outputs_are_not(tmp_path: Path) -> None:
