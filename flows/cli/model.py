@@ -12,7 +12,6 @@ import typer
 from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption, TextOrJsonOption, WarehouseOption
 from flows.terminal import show, show_pieces
 from tasks.export.conversion import describe_conversion, describe_weights
-from tasks.export.entry import EXPORT_DEADLINE_S
 from tasks.export.recipes import RECIPES, recipe_name
 from tasks.store.workspace import Workspace
 
@@ -20,7 +19,9 @@ if TYPE_CHECKING:
     from flows.model_check import CheckedCase
     from tasks.rows.shares import Share
 
-DeadlineOption = Annotated[float, typer.Option(min=1, max=86_400, help="Longest time of the export in seconds.")]
+DeadlineOption = Annotated[
+    float | None, typer.Option(min=1, max=86_400, help="Longest time of the export in seconds, else 900.")
+]
 app = typer.Typer(name="model", help="Check or export a model; fetch what a night measured.", no_args_is_help=True)
 
 
@@ -82,7 +83,7 @@ def check(
     samples: Annotated[
         Path | None, typer.Option(help="Folder with inputs that judge the model and calibrate int8_static.")
     ] = None,
-    deadline: DeadlineOption = EXPORT_DEADLINE_S,
+    deadline: DeadlineOption = None,
     format: TextOrJsonOption = "text",
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
@@ -93,16 +94,16 @@ def check(
     Exits with 1 if it cannot be exported or run, if its outputs are inaccurate, or above --max-portable.
     """
     from flows.model_check import check_model
-    from tasks.export.entry import parse_entry
+    from tasks.export.entry import EXPORT_DEADLINE_S, parse_entry
     from tasks.export.exported import ExportError
 
-    precision = recipe_name(precision)
+    precision, deadline_s = recipe_name(precision), deadline or EXPORT_DEADLINE_S
     started = time.monotonic()
     problems, cases = [], []
     try:
         entry = parse_entry(model, samples) if samples else model
         checked = check_model(
-            entry, precision, data_dir, deadline_s=deadline, tell=lambda cause: show(f"waiting: {cause}", err=True)
+            entry, precision, data_dir, deadline_s=deadline_s, tell=lambda cause: show(f"waiting: {cause}", err=True)
         )
         for case in checked:
             cases.append(case)
@@ -131,17 +132,17 @@ def export(
     model: Annotated[str, typer.Argument(help="As in a sweep file: zoo, package.module:factory, file.py:factory, ...")],
     precision: Annotated[str, typer.Option(help=f"A recipe: {', '.join(RECIPES)}, or your own.")] = "fp32",
     seed: Annotated[int, typer.Option(help="Seed of weights and reference inputs.")] = 0,
-    deadline: DeadlineOption = EXPORT_DEADLINE_S,
+    deadline: DeadlineOption = None,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Export one model to a .pte and execute it once on this machine; print its folder."""
     from flows.progress import export_status
-    from tasks.export.entry import ExportRequest
+    from tasks.export.entry import EXPORT_DEADLINE_S, ExportRequest
     from tasks.export.export import export_cases
 
-    precision = recipe_name(precision)
+    precision, deadline_s = recipe_name(precision), deadline or EXPORT_DEADLINE_S
     with export_status(f"{model} {precision}") as tell:
-        request = ExportRequest(model, precision, Workspace(data_dir).exports, seed, deadline_s=deadline)
+        request = ExportRequest(model, precision, Workspace(data_dir).exports, seed, deadline_s=deadline_s)
         done = export_cases(request, on_step=tell)[0]
     show(done.folder)
     if done.trial:

@@ -98,7 +98,10 @@ def _build_method(name: Any, content: Any, factory: str) -> Method:
     if not isinstance(module, torch.nn.Module) or not isinstance(inputs, tuple):
         problem = f"must return (torch.nn.Module, tuple of tensors), not {_type_name((module, inputs))}"
         raise FarmError(f"{factory} {problem}")
-    shapes, calibration = dict(content.get("shapes") or {}), list(content.get("calibration") or ())
+    shapes, calibration = {} if content.get("shapes") is None else content["shapes"], content.get("calibration", ())
+    for key, value, kind in (("shapes", shapes, dict), ("calibration", calibration, list | tuple)):
+        if not isinstance(value, kind):
+            raise FarmError(f"{factory}: {name}: `{key}` must be a {'dict' if kind is dict else 'list'} of inputs")
     setup = None
     if state := content.get("setup"):  # a list has the inputs of several executions
         if not isinstance(state, Mapping) or set(state) != {"method", "inputs"}:
@@ -109,7 +112,7 @@ def _build_method(name: Any, content: Any, factory: str) -> Method:
             raise FarmError(f"{factory}: {name}: `{key}` must be a function, not {_type_name(content[key])}")
     if shapes and not content.get("dynamic_shapes"):
         raise FarmError(f"{factory}: {name}: `shapes` needs `dynamic_shapes`, as torch.export takes it")
-    return Method(name, **{**content, "shapes": shapes, "calibration": calibration, "setup": setup})
+    return Method(name, **{**content, "shapes": dict(shapes), "calibration": list(calibration), "setup": setup})
 
 
 def _flatten_inputs(methods: list[Method], factory: str) -> list[Method]:

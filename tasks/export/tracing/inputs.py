@@ -5,6 +5,7 @@ Parameters of `forward` that are passed only by keyword take the inputs after th
 
 import inspect
 import re
+from collections import Counter
 from typing import Any
 
 from devices.errors import FarmError
@@ -17,10 +18,13 @@ class Structure:
         """Raises FarmError if an input is neither a tensor nor a number, a text or None."""
         import torch
 
-        parameters = inspect.signature(module.forward).parameters
-        self._parameters, self._inputs = list(parameters), inputs
-        self._by_keyword = [name for name, each in parameters.items() if each.kind is each.KEYWORD_ONLY]
-        is_positional = not self._by_keyword or len(inputs) <= len(parameters) - len(self._by_keyword)
+        parameters = inspect.signature(module.forward).parameters.values()
+        self._inputs = inputs
+        self._positional = [each.name for each in parameters if each.kind < each.VAR_POSITIONAL]
+        has_any_number = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+        keywords = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+        self._by_keyword = [] if has_any_number else keywords
+        is_positional = not self._by_keyword or len(inputs) <= len(self._positional)
         self.is_flat = is_positional and all(isinstance(each, torch.Tensor) for each in inputs)
         self.tensors, self._constants, self._names, self._specs = self._split(inputs)
         for name, value in self._constants:
@@ -41,7 +45,7 @@ class Structure:
         if self.is_flat or not shapes:
             return shapes
         if isinstance(shapes, dict):
-            shapes = tuple(map(shapes.get, self._parameters[: len(self._inputs)]))
+            shapes = tuple(map(shapes.get, [*self._positional, *self._by_keyword][: len(self._inputs)]))
         return tuple(_flat_shapes(self._inputs, shapes))
 
     def let_take_tensors(self, module: Any) -> None:
@@ -51,7 +55,7 @@ class Structure:
 
         original, leaves = type(module), _pytree.tree_leaves(self._inputs)
         spec, keywords = self._specs, self._by_keyword
-        positional = len(self._parameters) - len(keywords) if keywords else len(self._inputs)
+        positional = len(self._positional) if keywords else len(self._inputs)
 
         def forward(self: Any, *tensors: Any) -> Any:
             remaining = iter(tensors)
@@ -70,15 +74,22 @@ class Structure:
         import torch
         from torch.utils import _pytree
 
+        if not isinstance(inputs, tuple):
+            raise FarmError(f"inputs must be a tuple of tensors, not {type(inputs).__name__}")
         by_path, spec = _pytree.tree_flatten_with_path(inputs)
-        named = [(self._name(path), value) for path, value in by_path]
+        named, count = [], Counter[str]()
+        for path, value in by_path:
+            name = self._name(path)
+            named.append((f"{name}_{count[name]}" if count[name] else name, value))
+            count[name] += 1
         tensors = {name: value for name, value in named if isinstance(value, torch.Tensor)}
         return tuple(tensors.values()), [each for each in named if each[0] not in tensors], list(tensors), spec
 
     def _name(self, path: Any) -> str:
         """Return the parameter and the keys in it as an identifier: `pair_0` of (SequenceKey(1), SequenceKey(0))."""
         first, *rest = (str(getattr(key, "idx", getattr(key, "key", key))) for key in path)
-        parameter = self._parameters[int(first)] if int(first) < len(self._parameters) else f"input_{first}"
+        parameters = [*self._positional, *self._by_keyword]
+        parameter = parameters[int(first)] if int(first) < len(parameters) else f"input_{first}"
         return re.sub(r"\W", "_", "_".join([parameter, *rest]))
 
 

@@ -75,17 +75,21 @@ def _keep_outputs(program: Any, is_kept: list[bool]) -> None:
 
 def _written_inputs(program: Any) -> set[str]:
     """Return the names of the inputs, parameters and buffers that a traced program writes to, also through views."""
+    import operator
+
     import torch
 
-    def schema(node: Any) -> Any:
-        return node.target._schema if isinstance(node.target, torch._ops.OpOverload) else None
+    def is_view(node: Any) -> bool:
+        """Return whether the result of a node may share memory with its first argument."""
+        if not isinstance(node.target, torch._ops.OpOverload):
+            return node.target is operator.getitem  # of the views that an operator such as `chunk` returns
+        returns = node.target._schema.returns
+        return bool(returns and returns[0].alias_info)
 
     written = set()
     for node in program.graph.nodes:
-        if (of_node := schema(node)) and of_node.is_mutable:
-            # The result of an operator with an alias may share memory with its first argument.
-            while of_node and of_node.returns and of_node.returns[0].alias_info and node.args:
+        if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
+            while node.args and is_view(node):
                 node = node.args[0]
-                of_node = schema(node)
             written.add(node.name)
     return written

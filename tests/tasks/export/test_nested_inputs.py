@@ -66,6 +66,37 @@ def test_parameters_that_are_passed_by_keyword_take_the_last_inputs() -> None:
     assert method.module(*method.inputs).tolist() == [-3, -3]
 
 
+def test_any_number_of_inputs_is_passed_by_position() -> None:
+    class AnyNumber(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, *values: Any, scale: float = 2.0, **others: Any) -> Any:
+            return torch.cat(values) * scale
+
+    [method] = build_methods((AnyNumber(), tuple(torch.full((1,), float(value)) for value in range(3))), "make")
+    assert method.module(*method.inputs).tolist() == [0, 2, 4]
+
+
+def test_keys_of_one_name_are_two_inputs() -> None:
+    class Named(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, values: Any) -> Any:
+            return values["a.b"] - values["a_b"]
+
+    [method] = build_methods((Named(), ({"a.b": torch.ones(2), "a_b": torch.full((2,), 3.0)},)), "make")
+    assert method.module(*method.inputs).tolist() == [-2, -2]
+
+
+@pytest.mark.parametrize(
+    ("calibration", "sentence"),
+    [
+        ([torch.ones(2, 4)], "make: inputs must be a tuple of tensors, not Tensor"),
+        (torch.ones(2, 4), "make: forward: `calibration` must be a list of inputs"),
+    ],
+)
+def test_a_tensor_is_no_tuple_of_inputs(calibration: Any, sentence: str) -> None:
+    with pytest.raises(FarmError) as refused:
+        build_methods({"module": Nested(), "inputs": inputs(2), "calibration": calibration}, "make")
+    assert str(refused.value) == sentence
+
+
 def test_an_input_that_no_program_takes_is_named() -> None:
     with pytest.raises(FarmError, match=r"^make: the input pair_1 is a \w*Path; use tensors, numbers, None"):
         build_methods((Nested(), (torch.ones(1), (torch.ones(1), Path()))), "make")

@@ -68,6 +68,9 @@ MODELS = {
     "None in a tuple": (Function(lambda x: (x + 1, None, {"twice": x * 2})), ROWS, "fp32", 120, []),
     "a number": (Function(lambda x: (x + 1, 3)), ROWS, "fp32", 120, ["outputs that are numbers or text"]),
     "an input written": (Function(lambda x: x.mul_(2) + 1), ROWS, "fp32", 120, ["writes to its inputs"]),
+    "a part of an input written": (
+        Function(lambda x: (parts := x.chunk(2, -1))[0].add_(1) * parts[1]), ROWS, "fp32", 120, ["writes to its inputs"]
+    ),
     "an input replaced": (
         torch.nn.Sequential(torch.nn.ReLU(inplace=True), torch.nn.Linear(8, 8)), ROWS, "fp32", 120,
         ["writes to its inputs"],

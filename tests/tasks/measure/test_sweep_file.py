@@ -37,7 +37,7 @@ def test_the_sweeps_that_come_with_the_farm_are_valid(path: Path) -> None:
         ("name: a\nmodels: [linear]\nlimits:\n  max_die_c: .inf\n", 4, "`limits.max_die_c`: input should be a finite"),
         ("name: a\nmodels: [linear]\nseed: 9223372036854775808\n", 3, "`seed`: input should be less than "),
         ("name: a\nmodels: [linear]\nfinish_by: 22:30\n", 3, 'write "22:30" in quotes or a number in base 10'),
-        ("name: a\nmodels:\n  - {factory: linear, accuracy: {}}\n", 3, "`accuracy` is empty; set `min_snr_db`"),
+        ("name: a\nmodels:\n  - {factory: linear, accuracy: {}}\n", 3, "`accuracy` is empty; set one of min_snr_db"),
         ("name: a\nmodels: [linear]\nnoise_sessions: 3\n", 3, "noise_sessions must be 0 or at least 5"),
         ("name: a\nmodels: [linear]\nwarmup_executions: 20\nexecutions: 20\n", 1, "(20) must be more than"),
         ("name: a\nmodels: [linear]\ninterval_percent: 2\nsessions: 8\n", 1, "sessions (8) is the maximum"),
