@@ -54,8 +54,6 @@ def convert(method: Method, recipe: Recipe, user_recipe: Any = None) -> Converte
                 "`dynamic_shapes` and pass it to torch.export.export"
             )
         return Converted(program, program.module(), left_out)
-    if recipe.quantization:
-        _make_linear(method.module)
     if recipe.int4:
         quantize_int4(method.module, recipe.int4)
     logger.info("tracing %s", method.name)
@@ -83,7 +81,7 @@ def _make_contiguous(module: Any) -> bool:
     return is_changed
 
 
-def _make_linear(module: Any) -> None:
+def make_linear(module: Any) -> None:
     """Replace the layers `Conv1D` of transformers (GPT-2), which no recipe converts, by equal linear ones."""
     import torch
 

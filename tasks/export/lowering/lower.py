@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
-from tasks.export.convert import Converted, convert
+from tasks.export.convert import Converted, convert, make_linear
 from tasks.export.exported import Case, Tensors, first_line
 from tasks.export.factory import Method
 from tasks.export.lowering.buffers import give_values_the_rank_of_caches, keep_initial_values, write_in_place
@@ -140,6 +140,9 @@ def _convert_methods(methods: list[Method], recipe: Recipe, user_recipe: Any, *,
     modules = {each.name: each.module.to(torch.float32) for each in methods}  # its weights may be of any type
     random = find_random(modules, cases, "float32")
     fp32 = compute_references(modules, cases, "float32") if is_changed else {}
+    if recipe.quantization:  # here, so that the layers in fp32 are the same
+        for module in modules.values():
+            make_linear(module)
     layers_fp32 = compute_fp32_layers(methods, cases) if taps and is_changed else {}
     for module in modules.values():
         module.to(getattr(torch, recipe.float_type))

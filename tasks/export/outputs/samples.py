@@ -109,17 +109,22 @@ class Samples:
 def add_samples(folder: Path, methods: list[Method], recipe: Recipe) -> list[Method]:
     """Return the methods with the samples in a folder, and with those that calibrate; a factory's calibration stays.
 
-    Call it before a recipe changes the modules. Raises FarmError for a model with several methods and a bad sample.
+    Call it before a recipe changes the modules. Raises FarmError for a model with several methods, with state
+    that other executions fill, and for a bad sample.
     """
     if len(methods) != 1:
         raise FarmError(
             f"`samples` needs a model with one method; this one has {', '.join(each.name for each in methods)}"
         )
+    [method] = methods
+    if method.setup or method.steps:
+        key = "setup" if method.setup else "steps"
+        remedy = f"a sample is one execution, so leave `{key}` or `samples` out"
+        raise FarmError(f"`samples` needs a method without `{key}`, which {method.name} has; {remedy}")
     try:
         files = sample_files(folder)
     except ValueError as error:
         raise FarmError(str(error)) from None
-    [method] = methods
     exact = None if recipe.name == "fp32" else copy.deepcopy(method.module).eval()
     uses = recipe.quantization == "int8_static" and not method.calibration
     count = min(len(files), _MAX_CALIBRATION) if uses else 0

@@ -139,10 +139,10 @@ def _export(request: ExportRequest, log: Path) -> Path:
     _check_cache_type(request, recipe)
     _log.info("loading the model")
     methods, user_recipe = _load(request, recipe)
-    if request.taps:  # a program with taps is executed once in a session
-        methods = [replace(method, steps=None) for method in methods]
-    if entry.samples and not request.taps:
+    if entry.samples:
         methods = add_samples(entry.samples, methods, recipe)
+    if request.taps:  # a program with taps is executed once in a session, and samples only calibrate it
+        methods = [replace(method, steps=None, samples=None) for method in methods]
     with work_folder(exports_dir) as folder:
         built = build(methods, recipe, folder, user_recipe, taps=request.taps, log=log)
         if entry.keep_samples and not request.taps:

@@ -1,6 +1,7 @@
 """What a recipe makes of a method, before it is lowered."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tasks.export.exported import Export
 from tasks.export.factory import Method, build_methods
 from tasks.export.lowering.delegation import count_macs, count_read_bytes
 from tasks.export.lowering.layer_probes import compute_fp32_layers
+from tasks.export.lowering.lower import build
 from tasks.export.recipes import parse_recipe
 from tasks.export.references import list_cases
 
@@ -90,6 +92,15 @@ def test_layers_of_a_method_that_another_one_executes_have_their_values_in_fp32(
         [linear(inputs[0]).tolist()],
         [[linear.bias.tolist()]],
     ]
+
+
+@pytest.mark.parametrize("recipe", ["int4_dynamic", "int8_static"])
+def test_layers_that_become_linear_have_their_values_in_fp32_in_mode_numerics(tmp_path: Path, recipe: str) -> None:
+    utilities = pytest.importorskip("transformers.pytorch_utils", reason="transformers is not installed")
+    layers = torch.nn.Sequential(utilities.Conv1D(32, 32), torch.nn.Softmax(-1), torch.nn.Linear(32, 32)).eval()
+    built = build(build_methods((layers, (torch.randn(2, 32),)), "layers"), parse_recipe(recipe), tmp_path, taps=True)
+    found = {(tap["module"], "fp32" in tap) for tap in built["cases"][0]["taps"]}
+    assert found - {("1", True)} == {("0", True), ("2", True)}
 
 
 class Mixed(torch.nn.Module):  # type: ignore[misc]

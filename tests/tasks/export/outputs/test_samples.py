@@ -131,6 +131,14 @@ def test_an_empty_folder_and_a_model_with_several_methods_are_refused(tmp_path: 
         add_samples(tmp_path, methods, parse_recipe("fp32"))
 
 
+@pytest.mark.parametrize("key", ["setup", "steps"])
+def test_a_method_with_other_executions_before_the_judged_one_has_no_samples(tmp_path: Path, key: str) -> None:
+    np.savez(tmp_path / "a.npz", IMAGE, SCALE)
+    values = {"setup": {"method": "forward", "inputs": EXAMPLE}, "steps": 2}
+    with pytest.raises(FarmError, match=f"`samples` needs a method without `{key}`, which forward has; .*one exec"):
+        opened(tmp_path, **{key: values[key]})
+
+
 def test_evenly_spaced_samples_calibrate_int8_static_unless_the_factory_has_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,6 +213,12 @@ def test_an_export_has_the_figures_of_its_samples_and_the_files_if_they_are_kept
     assert exported.sample_figures is not None
     assert [sample["name"] for sample in exported.sample_figures["samples"]] == ["a.npy"]
     assert [path.name for path in (exported.folder / "samples").iterdir()] == ["a.npy"]
+    # and the program with taps is neither judged nor has files
+    [tapped] = export_cases(ExportRequest(entry, "int8_static", tmp_path / "exports", taps=True))
+    assert (tapped.samples, (tapped.folder / "samples").exists()) == (None, False)
+    # but is calibrated as the measured one
+    [measured] = export_cases(ExportRequest(entry, "int8_static", tmp_path / "exports"))
+    assert tapped.outputs[0]["sha256"] == measured.outputs[0]["sha256"]
     # and one whose figures were changed is damaged
     (exported.folder / SAMPLES).write_text("{}")
     assert read_complete(exported.folder) is None
