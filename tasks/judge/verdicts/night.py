@@ -125,8 +125,8 @@ def describe_inaccuracy(figures: Mapping[str, Any]) -> str:
         beyond.append(f"{below} of {figures['samples']} samples are below their limit, {worst}")
     score, min_score = figures["score"], figures["min_score"]
     if min_score is not None and (score is None or score < min_score):
-        stated = "unknown score" if score is None else f"score {score:.4g}"
-        beyond.append(f"{stated} of the samples, limit {min_score:g}")
+        text = "unknown score" if score is None else f"score {score:.4g}"
+        beyond.append(f"{text} of the samples, limit {min_score:g}")
     if figures["first_difference"] is not None:
         beyond.append(f"token {figures['first_difference']} differs")
     if _is_below(top1 := figures["judged_top1"], min_top1 := figures["min_top1"]):

@@ -134,7 +134,7 @@ def test_an_empty_folder_and_a_model_with_several_methods_are_refused(tmp_path: 
 @pytest.mark.parametrize("key", ["setup", "steps"])
 def test_a_method_with_other_executions_before_the_judged_one_has_no_samples(tmp_path: Path, key: str) -> None:
     np.savez(tmp_path / "a.npz", IMAGE, SCALE)
-    values = {"setup": {"method": "forward", "inputs": EXAMPLE}, "steps": 2}
+    values: dict[str, Any] = {"setup": {"method": "forward", "inputs": EXAMPLE}, "steps": 2}
     with pytest.raises(FarmError, match=f"`samples` needs a method without `{key}`, which forward has; .*one exec"):
         opened(tmp_path, **{key: values[key]})
 
