@@ -127,8 +127,8 @@ class Export:
     .pte file."""
     left_out: list[dict[str, Any]] = field(default_factory=list)
     """Steps that this export does without: {step, method, reason}; see lowering/passes.py."""
-    random: list[dict[str, Any]] = field(default_factory=list)
-    """What draws random numbers in evaluation mode; see outputs/randomness.py."""
+    random: list[dict[str, Any]] | None = field(default_factory=list)
+    """What draws random numbers in evaluation mode, see outputs/randomness.py; None if that is unknown."""
     fault: dict[str, Any] | None = None
     """What ExecuTorch computes wrong on the exporting machine, see outputs/fault_search.py; None if nothing is."""
     layers: Layers = field(default_factory=list)
@@ -172,7 +172,7 @@ class Export:
     def fault_notes(self) -> list[str]:
         """One sentence for each thing that is random in the model, or that ExecuTorch computes wrong."""
         wrong = [fault_sentence(self.fault, self.versions.get("executorch"))] if self.fault else []
-        return [*map(random_sentence, self.random), *wrong]
+        return [*map(random_sentence, self.random or ()), *wrong]
 
     @property
     def notes(self) -> list[str]:

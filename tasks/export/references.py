@@ -90,8 +90,9 @@ def compute_references(modules: Mapping[str, Any], cases: list[CaseInputs], floa
 
 
 def call_once(modules: Mapping[str, Any], case: CaseInputs, float_type: str) -> Outputs:
-    """Return the tensors that one execution of a case returns without its set-up; buffers are restored after it."""
+    """Return the tensors that one execution of a case returns after its set-up; what they write is restored."""
     with restored_state(modules):
+        _set_up(modules, case, float_type)
         returned = flatten_outputs(_call(modules[case.method.program_method], case.inputs, float_type))
         return [each.clone() for each in returned]
 
@@ -143,22 +144,40 @@ def _call(module: Any, inputs: Inputs, float_type: str) -> Any:
 
 @contextmanager
 def restored_state(modules: Mapping[str, Any]) -> Iterator[None]:
-    """Restore buffers and parameters after the block; parameters are copied only when they are written to."""
+    """Restore buffers and parameters after the block.
+
+    Parameters are copied only when they are written to, as far as PyTorch can: not those whose memory it did not
+    allocate itself (a mapped file, NumPy's), nor those made in inference mode, which count no writes.
+    """
     import torch
 
     before = [(buffer, buffer.clone()) for module in modules.values() for buffer in module.buffers()]
-    parameters = [
-        each for module in modules.values() for each in module.parameters() if type(each.data) is torch.Tensor
-    ]
-    lazy = [(each, each._version, each.detach()._lazy_clone()) for each in parameters]
+    parameters = {
+        id(each): each for module in modules.values() for each in module.parameters() if type(each.data) is torch.Tensor
+    }
+    copies = [(each, _count_writes(each), _copy_lazily(each.detach())) for each in parameters.values()]
     try:
         yield
     finally:
-        for buffer, value in before:
-            buffer.copy_(value)
-        for parameter, version, value in lazy:
-            if parameter._version != version:
-                parameter.copy_(value)
+        with torch.inference_mode():  # only here may tensors be written that were made in it
+            for buffer, value in before:
+                buffer.copy_(value)
+            for parameter, writes, value in copies:
+                if writes is None or _count_writes(parameter) != writes:
+                    parameter.copy_(value)
+
+
+def _count_writes(tensor: Any) -> int | None:
+    """Return a number that changes when a tensor is written to; None for one made in inference mode."""
+    return None if tensor.is_inference() else int(tensor._version)
+
+
+def _copy_lazily(tensor: Any) -> Any:
+    """Return a copy that takes memory only when one of both is written to, or at once where PyTorch cannot do that."""
+    try:
+        return tensor._lazy_clone()
+    except RuntimeError:
+        return tensor.clone()
 
 
 def write_tensors(folder: Path, kind: str, tensors: Iterable[Any]) -> Tensors:

@@ -32,7 +32,7 @@ from tasks.export.lowering.rewrites import attention_as_products, parts_as_slice
 from tasks.export.lowering.trial import Trial, execute_on_host
 from tasks.export.lowering.write import write_program
 from tasks.export.outputs.fault_search import RUNTIME_TOLERANCE, find_fault
-from tasks.export.outputs.randomness import find_random
+from tasks.export.outputs.randomness import SEARCH, draws_in, find_random
 from tasks.export.process.refusals import note_operator_source
 from tasks.export.process.sandbox import is_failed_allocation
 from tasks.export.recipes import Recipe
@@ -83,7 +83,7 @@ def build(
     hosts = {} if taps else program.trial.outputs
     for name, operators in program.operators.items():
         operators["type_changes"] = type_changes[name]
-        operators["random"] = [draw for draw in model.random if draw.pop("method", name) == name]
+        operators["random"] = draws_in(name, model.random)
         wrong = [each for each in model.cases if program.distances[each.name] > RUNTIME_TOLERANCE and not taps]
         case = next((each for each in wrong if each.method.program_method == name), None)
         operators["fault"] = find_fault(case, model.converted[name].program, log) if case else None
@@ -113,15 +113,17 @@ class _Model:
     layers_fp32: dict[str, dict[LayerKey, Any]]
     """Values of the layers in fp32, by case; empty without taps and for the recipe fp32."""
     random: list[dict[str, Any]]
-    """What draws random numbers in evaluation mode; see `find_random`."""
+    """What draws random numbers in evaluation mode, or may; see `find_random`."""
     perplexity: float | None
     is_tapped: bool
     recipe: Recipe
 
     @property
     def left_out(self) -> list[LeftOut]:
-        """What the methods' programs do without."""
-        return [LeftOut(step, name, why) for name, one in self.converted.items() for step, why in one.left_out.items()]
+        """What the methods' programs, and what is known of them, do without."""
+        steps = [(name, *each) for name, one in self.converted.items() for each in one.left_out.items()]
+        steps += [(draw["method"], SEARCH, draw["cause"]) for draw in self.random if draw["cause"]]
+        return [LeftOut(step, name, why) for name, step, why in steps]
 
     @property
     def modules(self) -> dict[str, Any]:
@@ -136,14 +138,13 @@ def _convert_methods(methods: list[Method], recipe: Recipe, user_recipe: Any, *,
     methods = to_stored_types(methods, recipe.float_type)
     cases = list_cases(methods)
     methods = [method for method in methods if not method.executes]
-    is_changed = recipe.name != "fp32"
     modules = {each.name: each.module.to(torch.float32) for each in methods}  # its weights may be of any type
     random = find_random(modules, cases, "float32")
-    fp32 = compute_references(modules, cases, "float32") if is_changed else {}
+    fp32 = compute_references(modules, cases, "float32") if recipe.name != "fp32" else {}
     if recipe.quantization:  # here, so that the layers in fp32 are the same
         for module in modules.values():
             make_linear(module)
-    layers_fp32 = compute_fp32_layers(methods, cases) if taps and is_changed else {}
+    layers_fp32 = compute_fp32_layers(methods, cases) if taps and fp32 else {}
     for module in modules.values():
         module.to(getattr(torch, recipe.float_type))
     converted = {method.name: convert(method, recipe, user_recipe) for method in methods}

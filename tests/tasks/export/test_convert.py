@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from devices.errors import FarmError
@@ -14,7 +15,7 @@ from tasks.export.lowering.delegation import count_macs, count_read_bytes
 from tasks.export.lowering.layer_probes import compute_fp32_layers
 from tasks.export.lowering.lower import build
 from tasks.export.recipes import parse_recipe
-from tasks.export.references import list_cases
+from tasks.export.references import compute_references, list_cases
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -170,3 +171,39 @@ def test_what_an_export_reads_are_its_weights_as_the_recipe_stores_them(toys: di
     assert read["int8_static"] < read["fp16"] < 0.6 * read["fp32"]
     for precision, export in toys.items():
         assert 0.5 * export.pte_bytes < read[precision] < export.pte_bytes
+
+
+class Scales(torch.nn.Module):  # type: ignore[misc]
+    """Doubles its weight and its buffer in each execution, and returns their sum."""
+
+    def __init__(self, weight: Any) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(weight)
+        self.register_buffer("total", torch.ones(3))
+
+    def forward(self, values: Any) -> Any:
+        with torch.inference_mode() if self.weight.is_inference() else torch.no_grad():
+            return values + self.weight.mul_(2) + self.total.mul_(2)
+
+
+def in_inference_mode() -> Any:
+    with torch.inference_mode():
+        return Scales(torch.ones(3))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda: Scales(torch.ones(3)), id="memory of PyTorch"),
+        pytest.param(lambda: Scales(torch.from_numpy(np.ones(3, np.float32))), id="memory of NumPy, as of a file"),
+        pytest.param(lambda: Scales(torch.ones(3).share_memory_()), id="shared memory"),
+        pytest.param(in_inference_mode, id="made in inference mode"),
+    ],
+)
+def test_weights_and_buffers_of_any_memory_are_after_an_execution_as_before(make: Any) -> None:
+    module = make()
+    cases = list_cases(build_methods((module, (torch.zeros(3),)), "scales"))
+    with torch.no_grad():
+        [[output]] = compute_references({"forward": module}, cases, "float32").values()
+    assert output.tolist() == [4, 4, 4]
+    assert module.weight.tolist() == module.total.tolist() == [1, 1, 1]

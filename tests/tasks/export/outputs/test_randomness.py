@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tasks.export.factory import Method
-from tasks.export.outputs.randomness import find_random
+from tasks.export.outputs import randomness
+from tasks.export.outputs.randomness import draws_in, find_random
 from tasks.export.outputs.sentences import random_sentence
 from tasks.export.references import CaseInputs
 
@@ -39,7 +40,7 @@ def test_each_line_that_draws_is_named_once_with_its_module() -> None:
     noise = Noise()
     [draw] = draws_of(torch.nn.Sequential(torch.nn.Dropout(0.5), noise, noise))
     assert (draw["method"], draw["module"], draw["operator"]) == ("forward", "1", "aten.randn_like.default")
-    assert "test_randomness.py, line 19: `return values + torch.randn_like(values)`" in draw["line"]
+    assert "test_randomness.py, line 20: `return values + torch.randn_like(values)`" in draw["line"]
     assert random_sentence(draw).startswith("random in evaluation mode: aten.randn_like.default in 1 (")
 
 
@@ -63,3 +64,51 @@ def test_the_search_leaves_the_random_numbers_of_the_export_and_buffers_as_they_
     find_random({"forward": module}, [CaseInputs("", Method("forward", module, inputs), inputs)], "float32")
     assert torch.equal(torch.get_rng_state(), before)
     assert module[1].running_mean.eq(3.0).all()
+
+
+def test_a_draw_behind_an_empty_module_is_found() -> None:
+    """`bool` of an empty Sequential, as in the shortcut of a block, is False."""
+    [draw] = draws_of(torch.nn.Sequential(torch.nn.Sequential(), Noise()))
+    assert (draw["module"], draw["operator"]) == ("1", "aten.randn_like.default")
+
+
+class Stored(torch.nn.Module):  # type: ignore[misc]
+    """Reads a row of its table that only exists after `row` was written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.row: torch.Tensor
+        self.register_buffer("row", torch.tensor([-1]))
+        self.table = torch.nn.Embedding(3, 4)
+
+    def forward(self, _values: Any) -> Any:
+        return self.table(self.row)
+
+
+class Store(Stored):
+    def forward(self, values: Any) -> Any:
+        return self.row.copy_(values)
+
+
+def test_a_method_that_needs_its_set_up_is_executed_after_it() -> None:
+    read, write = Stored(), Store()
+    method = Method("read", read, (torch.ones(1),), setup=("write", [(torch.tensor([2]),)]))
+    assert find_random({"write": write, "read": read}, [CaseInputs("", method, method.inputs)], "float32") == []
+    assert (read.row, write.row) == (-1, -1)
+
+
+def test_a_search_that_fails_makes_only_its_method_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_outputs: Any, **_options: Any) -> float:
+        raise ValueError("no distance")
+
+    [noise] = draws_of(Noise())
+    monkeypatch.setattr(randomness, "largest_distance", fails)
+    [unknown] = draws_of(torch.nn.ReLU())
+    assert unknown == dict.fromkeys(("module", "operator", "line")) | {
+        "method": "forward",
+        "cause": "ValueError: no distance",
+    }
+    draws = [unknown, noise | {"method": "noise"}]
+    assert draws_in("forward", draws) is None
+    assert draws_in("noise", draws) == [{key: noise[key] for key in ("module", "operator", "line")}]
+    assert draws_in("other", draws) == []
