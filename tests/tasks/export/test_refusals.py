@@ -44,7 +44,10 @@ ERRORS = {
     "unknown operator": ("Operator: <EdgeOpOverload: aten.abs.default>: schema", "aten.abs.default"),
     "mixed weights": ("mat1 and mat2 must have the same dtype, but got Float and Half", "`.half()`"),
     "output type": ("Found <class 'model.Boxes'> in output, which is not a known type.", "returns a model.Boxes"),
-    "number of inputs": ("too many positional arguments", "one input for each parameter"),
+    "number of inputs": (
+        "Net.forward() takes 2 positional arguments but 3 were given",
+        "Net.forward() takes 2 positional arguments but 3 were given: the inputs do not fit",
+    ),
     "sparse": ("Could not run 'aten::view' with arguments from the 'SparseCPU' backend", "`.to_dense()`"),
     "complex": ("expected Float but got ComplexFloat", "real and imaginary parts"),
     "script": ("Exporting a ScriptModule is not supported.", "before torch.jit.script"),
@@ -79,8 +82,9 @@ def test_each_known_error_is_a_cause_and_a_remedy(name: str) -> None:
     assert re.fullmatch(r"(pytorch/(executorch|pytorch)#\d+)?", entry.issue)
 
 
-def test_an_unknown_error_keeps_its_text() -> None:
-    assert find_refusal(ValueError("no weights yet"), "ValueError: no weights yet") is None
+@pytest.mark.parametrize("text", ["no weights yet", "make() takes 1 positional argument but 2 were given"])
+def test_an_unknown_error_keeps_its_text(text: str) -> None:
+    assert find_refusal(TypeError(text), f"TypeError: {text}") is None
 
 
 def test_a_model_that_fails_in_eager_pytorch_is_said_to_do_so() -> None:
