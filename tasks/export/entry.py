@@ -186,6 +186,12 @@ def parse_entry(model: str | ModelEntry, samples: Path | None = None) -> ModelEn
         raise InputError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
 
 
+def is_source(text: str) -> bool:
+    """Return whether a text has the form of a model's source, as commands take it; its file may be missing."""
+    is_factory = text in MODELS or _FILE_FACTORY.fullmatch(text) or _PACKAGE_FACTORY.fullmatch(text)
+    return bool(is_factory) or text.startswith(_TRANSFORMERS) or text.endswith((".pte", ".bpte"))
+
+
 def _resolve_files(entry: ModelEntry, folder: Path) -> dict[str, Any]:
     """Return the fields that name files, with absolute paths; raises ValueError if a file or the factory is missing."""
     resolved: dict[str, Any] = {}

@@ -9,6 +9,7 @@ from typing import Any
 from devices.errors import InputError
 from tasks.bundle.model_names import limit_series, unknown_series
 from tasks.bundle.remedy import remedy
+from tasks.export.entry import is_source
 from tasks.judge.figures import percent_change
 from tasks.results.addresses import night_page
 from tasks.results.cells import CellRow
@@ -261,10 +262,14 @@ def _verdict_text(row: SeriesRow) -> str:
 def _failure_remedies(reader: Reader, series: CellRow | CellFactsRow, nights: Sequence[Answers]) -> Iterator[Text]:
     """Yield what to do about sessions of a series without a result, a sentence for each reason code."""
     model, _, _ = reader.warehouse_names.get(series.model, series.model).partition("@")  # without its case
-    export = shlex.join(["model", "export", model, "--precision", series.precision])
+    source, note = (
+        (model, "") if is_source(model) else ("MODEL", f" MODEL is the source of `{model}` in the sweep file.")
+    )
+    export = shlex.join(["model", "export", source, "--precision", series.precision])
     rows = [row for night in nights for row in night.rows(FailureRow) if not row.superseded]
     for code in dict.fromkeys(row.reason_code for row in rows):
-        yield with_code(remedy(code).replace("model export MODEL", export))
+        step = remedy(code)
+        yield with_code(step.replace("model export MODEL", export) + (note if "MODEL" in step else ""))
 
 
 def _remedy(reader: Reader, row: SeriesRow, night: VerdictRow, sessions: Sequence[str]) -> Iterator[Text]:
