@@ -4,6 +4,7 @@ Read from the lowered graph itself: a layer is a stored tensor of two dimensions
 or a look-up takes as its weights.
 """
 
+import logging
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -15,6 +16,7 @@ from tasks.export.program import short_type
 from tasks.export.recipes import HEAD, Recipe
 from tasks.export.sources import module_stack
 
+logger = logging.getLogger(__name__)
 _KINDS = {
     **dict.fromkeys(("linear", "addmm", "mm", "bmm", "baddbmm", "matmul"), "linear layer"),
     **dict.fromkeys(("convolution", "conv1d", "conv2d", "conv3d"), "convolution"),
@@ -32,8 +34,19 @@ _Stored = tuple[str, Any, str]
 """(name, value, type) of a tensor in the program."""
 
 
-def list_layers(program: Any, recipe: Recipe) -> Layers:
-    """Return the layers of a lowered program, each stored tensor once, in their order."""
+def list_layers(program: Any, recipe: Recipe) -> Layers | None:
+    """Return the layers of a lowered program, each stored tensor once, in their order; None if the listing fails.
+
+    It is a record of the export, which does without.
+    """
+    try:
+        return _list_layers(program, recipe)
+    except Exception:
+        logger.warning("the layers of this program are unknown", exc_info=True)
+        return None
+
+
+def _list_layers(program: Any, recipe: Recipe) -> Layers:
     layers: dict[str, dict[str, Any]] = {}
     for node, is_delegated, (name, value, type_name) in _layer_nodes(program.graph_module, _stored_tensors(program)):
         operator, stack = _base_name(node), module_stack(node)
@@ -69,8 +82,16 @@ def list_type_changes(module: Any, inputs: Iterable[Any], float_type: str) -> li
     ]
 
 
-def check_converted(recipe: Recipe, layers: Layers) -> None:
-    """Raise NotApplicableError if a recipe for weights converted nearly none of `layers`, or bf16 has no delegate."""
+def check_converted(recipe: Recipe, methods: Iterable[Layers | None]) -> None:
+    """Raise NotApplicableError if a recipe for weights converted nearly none of the layers, or bf16 has no delegate.
+
+    `methods` has the layers of each method. If those of one are unknown, nothing is raised.
+    """
+    layers: Layers = []
+    for each in methods:
+        if each is None:
+            return
+        layers += each
     if recipe.quantization in ("int8_dynamic", "int4_dynamic") and converted_share(layers) < MIN_CONVERTED_SHARE:
         raise NotApplicableError(f"nothing to convert: {describe_conversion(layers) or 'the model has no layers'}")
     if recipe.float_type == "bfloat16" and not any(layer["is_delegated"] for layer in layers):
@@ -134,7 +155,9 @@ def _find_stored(node: Any, stored: dict[str, _Stored]) -> _Stored | None:
     while node.op == "call_function":
         name = _base_name(node)
         if name.startswith("dequantize"):
-            bits = bits or (_argument(node, "quant_max") - _argument(node, "quant_min")).bit_length()
+            limits = _argument(node, "quant_min"), _argument(node, "quant_max")
+            if all(isinstance(limit, int) for limit in limits):
+                bits = bits or (limits[1] - limits[0]).bit_length()
         elif name.removesuffix("_copy") not in _MOVES:
             return None
         node = node.all_input_nodes[0]
@@ -143,9 +166,9 @@ def _find_stored(node: Any, stored: dict[str, _Stored]) -> _Stored | None:
 
 
 def _argument(node: Any, name: str) -> Any:
-    """Return an argument of a call by its name in the operator's schema."""
-    index = [each.name for each in node.target._schema.arguments].index(name)
-    return node.args[index] if index < len(node.args) else node.kwargs[name]
+    """Return an argument of a call by its name in the operator's schema; None if the call does not state it."""
+    names = [each.name for each in node.target._schema.arguments]
+    return dict(zip(names, node.args, strict=False)).get(name, node.kwargs.get(name))
 
 
 def _base_name(node: Any) -> str:

@@ -79,10 +79,10 @@ def build(
     with torch.no_grad():  # with gradients, writing a buffer in place cannot be exported
         model = _convert_methods(methods, recipe, user_recipe, taps=taps)
     program = _choose_program(model, folder, log)
-    check_converted(recipe, [layer for method in program.operators.values() for layer in method["layers"]])
+    check_converted(recipe, [operators["layers"] for operators in program.operators.values()])
     hosts = {} if taps else program.trial.outputs
     for name, operators in program.operators.items():
-        operators["type_changes"] = type_changes[name]
+        operators |= {"type_changes": type_changes[name], "layers": operators["layers"] or []}
         operators["random"] = draws_in(name, model.random)
         wrong = [each for each in model.cases if program.distances[each.name] > RUNTIME_TOLERANCE and not taps]
         case = next((each for each in wrong if each.method.program_method == name), None)

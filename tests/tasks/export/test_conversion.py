@@ -8,7 +8,8 @@ from tasks.export.conversion import describe_conversion, describe_size, describe
 from tasks.export.entry import ModelEntry
 from tasks.export.exported import Layers, NotApplicableError
 from tasks.export.factory import build_methods
-from tasks.export.lowering.layers import list_type_changes
+from tasks.export.lowering import layers as layer_list
+from tasks.export.lowering.layers import list_layers, list_type_changes
 from tasks.export.lowering.lower import build
 from tasks.export.prebuilt import import_prebuilt
 from tasks.export.program import read_program, stored_bytes
@@ -149,6 +150,50 @@ def test_a_program_that_lost_its_delegates_is_refused_and_one_from_elsewhere_is_
     (tmp_path / "conv").mkdir()
     with pytest.raises(NotApplicableError, match=r"^nothing is delegated: in bf16, XNNPACK computes linear layers"):
         layers_of(torch.nn.Conv2d(3, 4, 3), (torch.ones(1, 3, 8, 8),), "bf16", tmp_path / "conv")
+
+
+@torch.library.custom_op("tests::dequantize_codes", mutates_args=())  # type: ignore[untyped-decorator]
+def dequantize_codes(codes: torch.Tensor, scale: float) -> torch.Tensor:
+    return codes.to(torch.float32) * scale
+
+
+dequantize_codes.register_fake(lambda codes, scale: codes.to(torch.float32))
+
+
+class Codes(torch.nn.Module):  # type: ignore[misc]
+    """A product with weights that the user's own operator, and then one of torchao without its limits, decodes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.codes: torch.Tensor
+        self.register_buffer("codes", torch.ones(16, 32, dtype=torch.int8))
+        self.register_buffer("scales", torch.ones(16))
+
+    def forward(self, x: Any) -> Any:
+        ops = torch.ops.torchao
+        affine = ops.dequantize_affine(self.codes, [1, 32], self.scales, None, torch.int8)
+        return torch.nn.functional.linear(x, dequantize_codes(self.codes, 0.5)) + torch.nn.functional.linear(x, affine)
+
+
+@pytest.mark.torch
+def test_operators_that_state_no_limits_leave_their_layers_the_stored_type() -> None:
+    pytest.importorskip("torchao")
+    program = torch.export.export(Codes(), (torch.ones(1, 32),))
+    layers = list_layers(program, parse_recipe("fp32"))
+    assert layers is not None
+    assert [(layer["kind"], layer["type"], layer["weights"]) for layer in layers] == [("linear layer", "int8", 512)]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("recipe", ["int8_dynamic", "bf16"])
+def test_an_export_whose_layers_cannot_be_listed_has_none(
+    recipe: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_program: Any) -> None:
+        raise LookupError("no such argument")
+
+    monkeypatch.setattr(layer_list, "_layer_nodes", fails)
+    assert layers_of(torch.nn.Linear(32, 32), (torch.ones(1, 32),), recipe, tmp_path) == []
 
 
 @pytest.mark.torch
