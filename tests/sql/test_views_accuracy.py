@@ -160,3 +160,5 @@ def test_what_makes_a_cell_inaccurate_is_in_the_views_and_in_its_reason(farm: Bu
     assert of(farm, "session_accuracy", "samples", "reference, median_snr_db, samples_machine")[-1][1:] == (30.0, "lab")
     told = "1 of 4 samples are below their limit, the worst is b.png, score 0.5 of the samples, limit 0.75"
     assert told in describe_inaccuracy(reasons["samples"])
+    unknown = describe_inaccuracy(reasons["samples"] | {"score": None})
+    assert "unknown score of the samples, limit 0.75" in unknown
