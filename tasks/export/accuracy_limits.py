@@ -59,3 +59,11 @@ def recipe_limits(precision: str, data_types: Iterable[str] | None) -> AccuracyL
         host_db=min(limits.host_db for limits in applicable),
         same_text=all(limits.same_text for limits in applicable),
     )
+
+
+def max_margin(min_snr_db: float) -> float:
+    """Return how far two scores, relative to their RMS, may be from each other so that either token may be written.
+
+    Scores at the limit of the recipe are off by this part of their RMS, and each of the two may be.
+    """
+    return float(2 * 10 ** (-min_snr_db / 20))

@@ -69,9 +69,10 @@ def list_type_changes(module: Any, inputs: Iterable[Any], float_type: str) -> li
     Each is {before, after, weights, inputs}: short names of types, and numbers of values.
     """
     import torch
+    from torch.utils import _pytree
 
     after, counts = short_type(float_type), dict[str, list[int]]()
-    for index, tensors in enumerate(((*module.parameters(), *module.buffers()), inputs)):
+    for index, tensors in enumerate(((*module.parameters(), *module.buffers()), _pytree.tree_leaves(inputs))):
         for each in tensors:
             if isinstance(each, torch.Tensor) and each.is_floating_point() and type(each.data) is torch.Tensor:
                 counts.setdefault(short_type(each.dtype), [0, 0])[index] += each.numel()

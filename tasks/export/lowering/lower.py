@@ -31,7 +31,7 @@ from tasks.export.lowering.passes import LeftOut, Passes, distance_in_tolerances
 from tasks.export.lowering.rewrites import attention_as_products, parts_as_slices
 from tasks.export.lowering.trial import Trial, execute_on_host
 from tasks.export.lowering.write import write_program
-from tasks.export.outputs.fault_search import RUNTIME_TOLERANCE, find_fault
+from tasks.export.outputs.fault_search import RUNTIME_TOLERANCE, find_fault, is_fault
 from tasks.export.outputs.randomness import SEARCH, draws_in, find_random
 from tasks.export.process.refusals import note_operator_source
 from tasks.export.process.sandbox import is_failed_allocation
@@ -70,23 +70,22 @@ def build(
     Raises NotApplicableError if the recipe has no meaning for the model, and FarmError if the program fails here.
     """
     import torch
-    from torch.utils import _pytree
 
-    type_changes = {
-        each.name: list_type_changes(each.module, _pytree.tree_leaves(each.inputs), recipe.float_type)
-        for each in methods
-    }
+    type_changes = {each.name: list_type_changes(each.module, each.inputs, recipe.float_type) for each in methods}
     with torch.no_grad():  # with gradients, writing a buffer in place cannot be exported
         model = _convert_methods(methods, recipe, user_recipe, taps=taps)
     program = _choose_program(model, folder, log)
     check_converted(recipe, [operators["layers"] for operators in program.operators.values()])
     hosts = {} if taps else program.trial.outputs
+    cases = [_write_case(model, case, hosts.get(case.name, []), folder) for case in model.cases]
     for name, operators in program.operators.items():
         operators |= {"type_changes": type_changes[name], "layers": operators["layers"] or []}
         operators["random"] = draws_in(name, model.random)
-        wrong = [each for each in model.cases if program.distances[each.name] > RUNTIME_TOLERANCE and not taps]
-        case = next((each for each in wrong if each.method.program_method == name), None)
-        operators["fault"] = find_fault(case, model.converted[name].program, log) if case else None
+        operators["fault"], traced = None, model.converted[name].program
+        for case, written in zip(model.cases, cases, strict=True):
+            is_far = written.method == name and program.distances[case.name] > RUNTIME_TOLERANCE and not taps
+            if is_far and is_fault(written, folder, (hosts[case.name], model.eager[case.name]), traced):
+                operators["fault"] = operators["fault"] or find_fault(case, traced, log)
     trial, samples = program.trial.outcome, methods[0].samples
     return {
         "pte_sha256": hash_file(folder / "model.pte"),
@@ -96,7 +95,7 @@ def build(
         "left_out": [asdict(step) for step in (*model.left_out, *program.left_out)],
         "perplexity": model.perplexity,
         "samples": samples and samples.judge(model.modules, program.operators, trial, folder, log),
-        "cases": [asdict(_write_case(model, case, hosts.get(case.name, []), folder)) for case in model.cases],
+        "cases": [asdict(case) for case in cases],
     }
 
 
@@ -241,10 +240,8 @@ def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path |
             logger.info("lowering %d operators", nodes)
             lowered, operators = _lower(model, passes)
         logger.info("writing")
-        left_out = [
-            *(passes.left_out if passes else ()),
-            *write_program(lowered, folder, with_sources=not model.is_tapped),
-        ]
+        left_out = list(passes.left_out if passes else ())
+        left_out += write_program(lowered, folder, with_sources=not model.is_tapped)
         trial = execute_on_host(folder / "model.pte", model.cases, log)
     except Exception as error:
         if is_failed_allocation(error):

@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.export.exported import first_line
+from tasks.export.accuracy_limits import max_margin, recipe_limits
+from tasks.export.exported import Case, first_line
 from tasks.export.factory import Inputs, Method
-from tasks.export.lowering.passes import distance_in_tolerances
+from tasks.export.lowering.passes import distance_in_tolerances, largest_distance, output_tolerance
 from tasks.export.lowering.trial import execute_on_host
+from tasks.export.outputs.difference import TensorFile, first_difference, score_margin
 from tasks.export.process.sandbox import is_failed_allocation
 from tasks.export.program import read_program
-from tasks.export.references import CaseInputs, restored_state
+from tasks.export.references import CaseInputs, Outputs, restored_state
 from tasks.export.user_code import locations_in, user_line
 
 logger = logging.getLogger(__name__)
@@ -39,6 +41,30 @@ class _WrongValue:
     actual: str
     expected: str
     kernel: str
+
+
+def is_fault(case: Case, folder: Path, outputs: tuple[Outputs, Outputs], program: Any) -> bool:
+    """Return whether `outputs`, on this machine and in eager PyTorch, show a fault of ExecuTorch.
+
+    Floating-point values beyond RUNTIME_TOLERANCE do, and other shapes. Of nearly equal values, as those that argmax or
+    topk compares, either may be chosen: tokens of a text are wrong beyond the margin that a session allows in fp32, and
+    other integers only if the program computes nothing else. `folder` has the tensors of the case.
+    """
+    import torch
+
+    tolerance, with_integers = output_tolerance(program)
+    if largest_distance(*outputs, with_integers=False) > RUNTIME_TOLERANCE * tolerance:
+        return True
+    if not with_integers or distance_in_tolerances(*outputs, program) <= RUNTIME_TOLERANCE:
+        return False
+    if choices := case.choices.get("eager"):
+        entries = [case.outputs_host[0], case.outputs[0], *choices]
+        host, eager, *choice_files = (TensorFile(folder / e["file"], e["dtype"], tuple(e["shape"])) for e in entries)
+        first = first_difference(host, eager)
+        margin = None if first is None else score_margin(first, (host, eager), choice_files)
+        return margin is None or margin > max_margin(recipe_limits("fp32", None).eager_db)
+    values = [node.meta.get("val") for node in program.graph.nodes]
+    return not any(isinstance(each, torch.Tensor) and each.is_floating_point() for each in values)
 
 
 def find_fault(case: CaseInputs, program: Any, log: Path | None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from tasks.bundle.accuracy import Accuracy
 from tasks.bundle.elements import elements_at, is_floating
 from tasks.bundle.layer_drift import Layer, LayerDrift
 from tasks.bundle.names import LAYER_DRIFT
-from tasks.export.accuracy_limits import AccuracyLimits
+from tasks.export.accuracy_limits import AccuracyLimits, max_margin
 from tasks.export.entry import AccuracyRequirement
 from tasks.export.outputs.difference import Difference, TensorFile, compare_tensors, first_difference, score_margin
 from tasks.store.files import hash_file
@@ -191,14 +191,6 @@ def _first_token_difference(
     if first is None or not choices:
         return first, None
     return first, score_margin(first, files, [_reference(references.folder, each) for each in choices])
-
-
-def max_margin(min_snr_db: float) -> float:
-    """Return how far two scores, relative to their RMS, may be from each other so that either token may be written.
-
-    Scores at the limit of the recipe are off by this part of their RMS, and each of the two may be.
-    """
-    return float(2 * 10 ** (-min_snr_db / 20))
 
 
 def is_beyond_limit(difference: Difference, min_snr_db: float, *, is_integer: bool) -> bool | None:

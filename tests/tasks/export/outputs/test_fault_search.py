@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
+from tasks.export.accuracy_limits import max_margin, recipe_limits
+from tasks.export.exported import Case
 from tasks.export.factory import Method, build_methods
 from tasks.export.lowering import lower
 from tasks.export.outputs import fault_search
-from tasks.export.outputs.fault_search import find_fault
+from tasks.export.outputs.fault_search import RUNTIME_TOLERANCE, find_fault, is_fault
 from tasks.export.outputs.sentences import fault_sentence
 from tasks.export.recipes import parse_recipe
-from tasks.export.references import CaseInputs
+from tasks.export.references import CaseInputs, write_tensors
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -45,7 +47,7 @@ def test_the_operator_is_found_between_others_with_its_module_line_and_element()
     fault = fault_of(Wrong(), VALUES)
     assert (fault["operator"], fault["module"], fault["kernel"]) == ("aten.exp.default", "exp", "XNNPACK")
     assert (fault["element"], fault["actual"], fault["expected"]) == ([0, 1], "0", "nan")
-    assert "test_fault_search.py, line 24: `return torch.exp(values)`" in fault["line"]
+    assert "test_fault_search.py, line 26: `return torch.exp(values)`" in fault["line"]
     sentence = fault_sentence(fault, "1.5.1")
     assert sentence.startswith("ExecuTorch 1.5.1 computes aten.exp.default in exp (")
     assert "element [0, 1] is 0, in eager PyTorch nan" in sentence
@@ -90,3 +92,47 @@ def test_an_export_records_what_is_wrong_and_what_is_random(tmp_path: Path) -> N
         methods = build_methods((module, inputs), "make")
         built = lower.build(methods, parse_recipe("fp32"), folder)["methods"]["forward"]
         assert (built["fault"] is not None, bool(built["random"])) == (key == "fault", key == "random")
+
+
+class Largest(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, values: Any) -> Any:
+        return values.max(-1)
+
+
+FLOATS, INTEGERS = torch.tensor([[1.0, 2.0]]), torch.tensor([[1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "other_value", "other_index", "is_wrong"),
+    [
+        pytest.param(FLOATS, 2.0, 0, False, id="a choice between nearly equal values"),
+        pytest.param(FLOATS, 2 * (1 + 0.9e-4 * RUNTIME_TOLERANCE), 0, False, id="values within the tolerance"),
+        pytest.param(FLOATS, 2 * (1 + 1.1e-4 * RUNTIME_TOLERANCE), 1, True, id="values beyond it"),
+        pytest.param(INTEGERS, 2, 0, True, id="a program of integers alone"),
+        pytest.param(INTEGERS, 2, 1, False, id="equal integers"),
+    ],
+)
+def test_integers_that_depend_on_floating_point_values_may_be_others(
+    inputs: Any, other_value: float, other_index: int, is_wrong: bool, tmp_path: Path
+) -> None:
+    program = torch.export.export(Largest(), (inputs,))
+    value, index = Largest()(inputs)
+    host = [torch.full_like(value, other_value), torch.full_like(index, other_index)]
+    assert is_fault(Case(), tmp_path, (host, [value, index]), program) == is_wrong
+    # and one of another shape is wrong
+    assert is_fault(Case(), tmp_path, ([value, index[None]], [value, index]), program)
+
+
+@pytest.mark.parametrize(("times", "is_wrong"), [(0.99, False), (1.01, True)])
+def test_a_token_is_a_fault_beyond_the_margin_of_a_session(times: float, is_wrong: bool, tmp_path: Path) -> None:
+    # given a text whose second token is the second likeliest, and a program that computes floating-point values
+    eager, host = torch.tensor([5, 6, 7]), torch.tensor([5, 8, 9])
+    margin = times * max_margin(recipe_limits("fp32", None).eager_db)
+    choices = [torch.tensor([[5, 0], [6, 8], [7, 0]]), torch.tensor([[0.0, 1.0], [0.0, margin], [0.0, 1.0]])]
+    case = Case(
+        outputs=write_tensors(tmp_path, "output", [eager]),
+        outputs_host=write_tensors(tmp_path, "host", [host]),
+        choices={"eager": write_tensors(tmp_path, "choices", choices)},
+    )
+    program = torch.export.export(Largest(), (FLOATS,))
+    assert is_fault(case, tmp_path, ([host], [eager]), program) == is_wrong

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.export.accuracy_limits import AccuracyLimits, recipe_limits
+from tasks.export.accuracy_limits import AccuracyLimits, max_margin, recipe_limits
 from tasks.export.entry import AccuracyRequirement
 from tasks.export.outputs.difference import TensorFile, compare_tensors
 from tasks.measure.session.accuracy import (
@@ -18,7 +18,6 @@ from tasks.measure.session.accuracy import (
     References,
     compare_outputs,
     format_inaccuracy,
-    max_margin,
     with_cause,
 )
 
