@@ -27,6 +27,7 @@ from executorch.exir import to_edge_transform_and_lower
 from executorch.runtime import Runtime
 
 from devices.errors import FarmError
+from tasks.bundle.elements import read_elements
 from tasks.export.accuracy_limits import recipe_limits
 from tasks.export.exported import NotApplicableError, first_line
 from tasks.export.factory import build_methods
@@ -137,11 +138,16 @@ def _difference(built: dict[str, Any], precision: str, folder: Path) -> str | No
             return str(built["trial"])
         for references, min_db in ((case["outputs"], limits.eager_db), (case["outputs_fp32"], limits.fp32_db)):
             for number, each in enumerate(zip(case["outputs_host"], references, strict=bool(references))):
-                actual, exact = (np.fromfile(folder / one["file"], one["dtype"]).astype(float) for one in each)
+                actual, exact = (_read_values(folder / one["file"], one["dtype"]) for one in each)
                 snr_db = _snr_db(actual, exact) if actual.shape == exact.shape else float("-inf")
                 if snr_db < min_db:
                     return f"output {number}: {snr_db:.1f} dB"
     return None
+
+
+def _read_values(file: Path, dtype: str) -> Any:
+    with file.open("rb") as stream:
+        return read_elements(stream, dtype).astype(float)
 
 
 def _snr_db(actual: Any, exact: Any) -> float:
