@@ -183,11 +183,17 @@ def quantize_int4(module: Any, options: Int4Options) -> None:
     a module, stay. Raises NotApplicableError if one of the options matches no layer.
     """
     import torch
+    from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
     from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
     from torchao.quantization.granularity import PerAxis, PerGroup
 
     size = options.group_size
-    linear = {name: layer for name, layer in module.named_modules() if isinstance(layer, torch.nn.Linear)}
+    # torch.nn.MultiheadAttention reads the weights of a layer of that kind instead of calling it.
+    linear = {
+        name: layer
+        for name, layer in module.named_modules()
+        if isinstance(layer, torch.nn.Linear) and not isinstance(layer, NonDynamicallyQuantizableLinear)
+    }
     suitable = {name for name, layer in linear.items() if layer.in_features % size == 0}
     heads = {name for name in linear if name.rpartition(".")[2] == HEAD} if options.lm_head is not None else set()
     if options.lm_head is not None and not heads:

@@ -47,6 +47,18 @@ def conv1d_layers() -> Any:
     return transformers.GPT2Model(transformers.GPT2Config(**sizes, use_cache=False, bos_token_id=0, eos_token_id=0))
 
 
+class Attention(torch.nn.Module):  # type: ignore[misc]
+    """Has a layer whose weights are read without calling it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = torch.nn.MultiheadAttention(32, 4, batch_first=True)
+        self.last = torch.nn.Linear(32, 32)
+
+    def forward(self, x: Any) -> Any:
+        return self.last(self.attention(x, x, x)[0])
+
+
 def widths() -> Any:
     return torch.nn.Sequential(
         torch.nn.Linear(576, 576), torch.nn.ReLU(), torch.nn.Linear(576, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10)
@@ -63,6 +75,10 @@ CASES = [
     (
         widths, (1, 576), "int4_dynamic g128",
         "1 of 3 linear layers converted (0.5 % of the weights); 576 is not divisible by 128",
+    ),
+    (
+        Attention, (1, 6, 32), "int4_dynamic",
+        "1 of 3 linear layers converted (20 % of the weights); the recipe has no rule for linear",
     ),
     (OneTwice, (1, 32), "int8_static", "1 of 1 linear layer converted (100 % of the weights)"),
     (Branch, (1, 32), "fp16", "3 of 3 linear layers converted (100 % of the weights); not delegated: 2 linear layers"),

@@ -40,7 +40,7 @@ def test_samples_change_the_key_when_one_is_added_or_changes(exports: Path) -> N
     keys = {export_key(ours(exports))}
     for name, content in (("a.bin", b"one"), ("a.bin", b"other"), ("b.bin", b"one")):
         (folder / name).write_bytes(content)
-        entry = ModelEntry(name="ours.model:make", factory="ours.model:make", samples=folder)
+        entry = ModelEntry.model_validate({"name": "ours.model:make", "factory": "ours.model:make", "samples": folder})
         keys.add(export_key(replace(ours(exports), model=entry)))
     assert len(keys) == 4
 

@@ -208,7 +208,7 @@ def test_an_export_has_the_figures_of_its_samples_and_the_files_if_they_are_kept
     folder = tmp_path / "samples"
     folder.mkdir()
     np.save(folder / "a.npy", np.ones((64, 256), "float32"))
-    entry = ModelEntry(name="linear", factory="linear", samples=folder, keep_samples=True)
+    entry = ModelEntry.model_validate({"name": "linear", "factory": "linear", "samples": folder, "keep_samples": True})
     [exported] = export_cases(ExportRequest(entry, "fp32", tmp_path / "exports"))
     assert exported.sample_figures is not None
     assert [sample["name"] for sample in exported.sample_figures["samples"]] == ["a.npy"]
