@@ -16,7 +16,8 @@ from tests.test_manual import PAGES, SHELL, blocks
 ELSEWHERE = (
     *("sweep", "model check", "model export", "model fetch", "compare old.pte", "compare --base", "bisect", "server"),
     *(f"devices {word}" for word in ("runner", "certify", "--inventory", "probe", "why", "queue")),
-    *("doctor", "site --publish", "trace 3f0c1a2b4d5e6f70 -o run.json --view", "warehouse import-kit"),
+    *("doctor", "site --publish", "warehouse import-kit"),
+    *(f"trace 3f0c1a2b4d5e6f70 -o {word}" for word in ("run.json --view", "n.json")),
 )
 
 

@@ -8,7 +8,8 @@ The contract of a SKILL.md:
 - A ```sh block is run by `sh -e` as written, in the order of the page. A variable that a block sets is set in those
   after it, and so is the folder that it changes to.
 - A ```text block right after it is what the block prints: each line occurs in it, in this order. `...` stands for
-  anything in a line. A figure with a decimal point was measured and stands for any figure. Runs of spaces are one.
+  anything in a line. A figure with a decimal point or in percent was measured and stands for any figure. Runs of
+  spaces are one.
 - `# needs the virtual lab` in a block's first line: only where the lab is up.
 - When it fails is a table of `printed | cause | what to do`; what is printed is in backticks, with the same `...`.
 """
@@ -25,7 +26,7 @@ SKILLS = sorted((ROOT / "docs/skills").glob("*/SKILL.md"))
 SECTIONS = ["Prerequisites", "Steps", "What a right result looks like", "When it fails"]
 LAB = "# needs the virtual lab"
 _BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n?```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
-_FIGURE = re.compile(r"(?<![\w.-])[\d,]*\d\.\d+(?:e[-+]\d+)?")
+_FIGURE = re.compile(r"(?<![\w.-])[\d,]*\d\.\d+(?:e[-+]\d+)?|(?<![\w.-])\d+(?= (?:to [+-]?\d+ )?%)")
 
 
 @dataclass(frozen=True)

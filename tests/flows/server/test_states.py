@@ -106,7 +106,7 @@ def test_failed_sessions_and_a_failed_build_are_red_and_named(
     counts, _, why = message.partition("; ")
     assert (state, "failed" in counts, "exit" in why) == ("Failed", True, True), message
     # and so does each session that failed, with a red run of its own
-    failed = {name: found for name, found in states.items() if "sme2_off" in name}
+    failed = {name: found for name, found in states.items() if "SME2 off" in name}
     assert failed
     assert all(state == "Failed" and "exit" in message for state, message in failed.values()), failed
     # with the end of the runner's log, the bundle, and what to do
