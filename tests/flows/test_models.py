@@ -145,9 +145,10 @@ def test_the_time_of_a_model_is_shown_by_its_modules(farm: Farm) -> None:
     [total] = farm.ask("SELECT sum(own_share) AS own, max(share) AS whole FROM module_time")
     assert total["own"] == pytest.approx(1)
     assert total["whole"] == 1
-    # and the report has the module with the most time, whichever that was
-    [heaviest] = farm.ask("SELECT module_path AS path FROM module_time ORDER BY own_share DESC LIMIT 1")
-    assert f"`{heaviest['path']}`" in next(farm.data_dir.glob("reports/*/report.md")).read_text(encoding="utf-8")
+    # and the report has each module with 5 % of the time; so short a run may be mostly unattributed
+    report = next(farm.data_dir.glob("reports/*/report.md")).read_text(encoding="utf-8")
+    heavy = farm.ask("SELECT module_path AS path FROM module_time WHERE path LIKE 'blocks.%' AND own_share >= 0.05")
+    assert [row["path"] for row in heavy if f"`{row['path']}`" not in report] == []
     # when its program and ETRecord are given as files
     record = json.loads(next(farm.data_dir.glob("bundles/*/*/session.json")).read_bytes())
     export = farm.data_dir / "exports" / record["model"]["export_key"]
