@@ -9,13 +9,14 @@ import pytest
 
 from tasks.store.folder import read_records
 from tests.fixtures.farm import Farm, sweep_of
-from tests.fixtures.prefect_server import asked, embedded_server_of
+from tests.fixtures.prefect_server import asked, embedded_server_of, task_runs
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 from tests.lab import processes
 
 pytestmark = pytest.mark.torch
 pytest.importorskip("executorch", reason="exports and the runner need the export extra")
 NIGHT = "2026-01-02"
+NEWEST = {"flows": {"name": {"any_": ["sweep"]}}, "sort": "START_TIME_DESC", "limit": 1}
 PREFILL, DECODE = "decoder_tiny@prefill128", "decoder_tiny@decode"
 # Times that are known to within a factor of two: so clear that only the least number of sessions is measured.
 # So many executions that a busy machine does not move the time of a session by half.
@@ -39,8 +40,9 @@ def test_a_sweep_ends_with_times_a_warehouse_a_report_and_a_story_in_prefects_ui
     ]
     assert all(row["max_abs_error"] < 1e-4 for row in farm.ask("SELECT max_abs_error FROM session_accuracy"))
     # and Prefect's UI has task runs that are named after what they did, how far each step is, and the report
-    names = {run["name"] for run in asked(f"{prefect_api}/task_runs/filter", {"sort": "END_TIME_DESC"})}
-    assert {"export linear fp32", "probe here", "measure on here"} <= names
+    steps = {"export linear fp32", "probe here", "measure on here"}
+    (run,) = asked(f"{prefect_api}/flow_runs/filter", NEWEST)
+    wait_for(lambda: steps <= set(task_runs(prefect_api, run["id"])), "the server to record the steps")
     shown = {artifact["key"]: str(artifact["data"]) for artifact in asked(f"{prefect_api}/artifacts/filter", {})}
     assert '"step": "here"' in shown["progress"]
     assert "linear" in shown["report"]
@@ -63,6 +65,10 @@ def test_a_stopped_sweep_leaves_nothing_and_resumes(farm: Farm, prefect_api: str
     assert any((device / "jobs").glob("*"))
     (folder,) = scratch.glob("etfarm-scratch-*/.part-*")
     (folder / "large").write_bytes(b"x" * 1_000_000)
+    if not is_own:
+        # which the server shows
+        (run,) = asked(f"{prefect_api}/flow_runs/filter", NEWEST)
+        wait_for(lambda: "measure on here" in task_runs(prefect_api, run["id"]), "the server to record the step")
     server = embedded_server_of(process.pid) if is_own else 0
     started = processes.start_of(server) if is_own else 0
     # when it is asked to end
@@ -83,11 +89,9 @@ def test_a_stopped_sweep_leaves_nothing_and_resumes(farm: Farm, prefect_api: str
         assert not list(farm.data_dir.glob("prefect/*damaged*"))
     else:
         # and the server shows the sweep and its device's part as cancelled
-        newest = {"flows": {"name": {"any_": ["sweep"]}}, "sort": "START_TIME_DESC", "limit": 1}
-        (run,) = asked(f"{prefect_api}/flow_runs/filter", newest)
-        tasks = asked(f"{prefect_api}/task_runs/filter", {"flow_runs": {"id": {"any_": [run["id"]]}}})
-        assert run["state_name"] == "Cancelled"
-        assert {task["name"]: task["state_type"] for task in tasks}["measure on here"] == "CANCELLED"
+        (ended,) = asked(f"{prefect_api}/flow_runs/filter", NEWEST)
+        assert (ended["id"], ended["state_name"]) == (run["id"], "Cancelled")
+        assert task_runs(prefect_api, run["id"])["measure on here"]["state_type"] == "CANCELLED"
     # and the next start does the rest
     assert "sessions: 2 succeeded, 1 discarded" in farm.sweep(SMALL).stdout
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prefect.client.schemas.objects import TERMINAL_STATES, State
+from prefect.client.schemas.objects import State
 from prefect.settings import PREFECT_API_URL
 
 from devices.errors import FarmError
@@ -14,7 +14,7 @@ from flows.server.states import state_data
 from flows.warehouse.publish import load_store
 from tasks.measure import prometheus
 from tasks.store.workspace import Workspace
-from tests.fixtures.prefect_server import asked
+from tests.fixtures.prefect_server import task_runs
 from tests.fixtures.stand_in_farm import StandInFarm
 from tests.fixtures.waiting import wait_for
 from tests.tasks.measure.test_prometheus import values
@@ -37,18 +37,14 @@ def states_of(sweep_end: State[Any]) -> dict[str, tuple[str, str]]:
     """State and message, by name, of the task runs that the server shows below a sweep."""
     sweep_run = sweep_end.state_details.flow_run_id
     assert sweep_run is not None
-    found: dict[str, tuple[str, str]] = {}
 
-    def is_recorded() -> bool:
-        """The server records task runs some time after they ended."""
-        this, api = {"any_": [str(sweep_run)]}, PREFECT_API_URL.value()
-        runs = asked(f"{api}/task_runs/filter", {"flow_runs": {"id": this}})
-        ended = [run for run in runs if run["state_type"] in {state.value for state in TERMINAL_STATES}]
-        found.update({run["name"]: (run["state_name"], run["state"]["message"] or "") for run in ended})
-        return len(found) == len(runs) and any(name.startswith("report") for name in found)
+    def ended() -> dict[str, tuple[str, str]] | None:
+        """The server records task runs some time after they ended, that of the report last."""
+        states = {name: State(**run["state"]) for name, run in task_runs(PREFECT_API_URL.value(), sweep_run).items()}
+        is_recorded = any(name.startswith("report") for name in states) and all(map(State.is_final, states.values()))
+        return {name: (str(state.name), state.message or "") for name, state in states.items()} if is_recorded else None
 
-    wait_for(is_recorded, "the server to record every run")
-    return found
+    return wait_for(ended, "the server to record every run")
 
 
 def test_a_device_that_cannot_be_reached_is_red_beside_one_that_is_green(
