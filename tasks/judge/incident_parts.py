@@ -128,8 +128,7 @@ def _part_of(
     if kind is None or (kind in ("model", "device") and not _is_worse(row)):
         return None
     is_counted = kind in ("model", "device")
-    before = good if not is_counted else {"night": row["baseline_to"], "cell": row["baseline_cell"]}
-    last_good, good_cell = before.get("night"), before.get("cell")
+    last_good, good_cell = _last_good(row, by_night) if is_counted else (good.get("night"), good.get("cell"))
     commits = commits_between_rows(by_night.get(last_good or date.min), by_night.get(row["since"] or row["night"]))
     begun = Part(kind, row, last_good, good_cell, commits, since=row["since"])
     for part in (each for each in reversed(parts) if each.kind == kind):
@@ -146,6 +145,13 @@ def _part_of(
             return part
     parts.append(begun)
     return begun
+
+
+def _last_good(row: dict[str, Any], by_night: Mapping[date, dict[str, Any]]) -> tuple[date | None, str | None]:
+    """Return the last good night before the step of a night, and its cell; a good night within the step is no such."""
+    is_within = None not in (row["since"], row["baseline_to"]) and row["baseline_to"] >= row["since"]
+    first = by_night.get(row["since"], row) if is_within else row
+    return first["baseline_to"], first["baseline_cell"]
 
 
 def _has_same_content(part: Part, begun: Part) -> bool:

@@ -135,28 +135,6 @@ def test_the_place_in_the_model_that_changed_most_is_the_cause_where_it_explains
     assert (choose_explanation(by_module, by_operator) is by_module) is is_chosen
 
 
-@pytest.mark.parametrize(
-    ("sessions", "expected"), [(2, {CONVOLUTION: 6.0, LINEAR: 1.8}), (5, {CONVOLUTION: 6.0, LINEAR: 1.8, NORM: 0.5})]
-)
-def test_with_too_few_sessions_for_a_test_a_fifth_of_the_change_is_named(
-    sessions: int, expected: dict[str, float]
-) -> None:
-    found = explained(side(sessions=sessions), side(2, 1.6, 1.5, seed=1, sessions=sessions))
-    assert named(found) == pytest.approx(expected, abs=0.05)
-
-
-def test_time_outside_all_operators_is_named_as_such() -> None:
-    whole = [Operator("Unattributed", "Unattributed")]
-    a, b = (Group("", np.full((8, 1), 1e6 * factor)) for factor in (1, 2))
-    assert cause_text(find_cause(whole, a, b)) == "time of no operator +1.000 ms (+100.0 %)"
-
-
-def test_a_comparison_of_which_one_side_has_no_operator_has_no_cause() -> None:
-    assert cause_from_rows([]) is None
-    row = dict.fromkeys(PART_COLUMNS)
-    assert cause_from_rows([("a", *row.values())]) is None
-
-
 def test_two_equal_sides_have_hardly_ever_a_cause() -> None:
     found = [explained(side(seed=seed), side(seed=seed + 500)) for seed in range(200)]
     assert sum(bool(each.parts) for each in found) <= 0.08 * len(found)
