@@ -10,6 +10,7 @@ the same rule for SQL.
 import functools
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +23,9 @@ MIN_SESSIONS = 5
 """Sessions that each side of a comparison needs for an interval."""
 ALERT_SESSIONS = 8
 """A night with fewer sessions needs a comparison the same night for an alarm."""
-_ALPHA = 0.05
+ALPHA = 0.05
+"""Of intervals, which have a confidence of 1 - ALPHA; texts say "95 %"."""
+TWO_SIDED_Z = NormalDist().inv_cdf(1 - ALPHA / 2)
 _MAX_FIGURES = 1000  # all pairs of them are 8 MB; a sweep file allows no more sessions of a cell
 
 
@@ -43,10 +46,10 @@ def interquartile_mean(values: ArrayLike) -> float:
 
 
 def median_interval(figures: Sequence[float]) -> tuple[float, float] | None:
-    """Return the 95 % interval of the median; None for fewer than 6 or more than 1,000 figures, or one not above 0.
+    """Return the 95 % confidence interval of the median, or None.
 
-    The interval is Hodges-Lehmann's on logarithms, from the exact distribution of Wilcoxon's signed-rank test,
-    so the noise need not be normal, only symmetric.
+    It is None for fewer than 6 or more than 1,000 figures, or if one is not above 0. It is Hodges-Lehmann's on
+    logarithms, from the exact distribution of Wilcoxon's signed-rank test, so the noise need only be symmetric.
     """
     cut = _interval_rank(len(figures)) if len(figures) <= _MAX_FIGURES else 0
     if cut == 0 or min(figures) <= 0:
@@ -67,4 +70,4 @@ def _interval_rank(n: int) -> int:
     for rank in range(1, n + 1):  # each rank has either sign in half of the choices
         share[rank:] += share[:-rank].copy()
         share /= 2
-    return int(np.searchsorted(np.cumsum(share), _ALPHA / 2, side="right"))
+    return int(np.searchsorted(np.cumsum(share), ALPHA / 2, side="right"))

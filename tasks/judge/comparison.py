@@ -1,4 +1,4 @@
-"""Whether two groups of sessions differ: the ratio of their times, its 95 % interval, and one of three answers."""
+"""Whether two groups of sessions differ: the ratio of their times, its confidence interval, and an answer."""
 
 import math
 from collections.abc import Sequence
@@ -8,12 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.bundle.robust_statistics import MIN_SESSIONS, interquartile_mean
+from tasks.bundle.robust_statistics import ALPHA, MIN_SESSIONS, TWO_SIDED_Z, interquartile_mean
 from tasks.judge.figures import MARGIN
 from tasks.judge.states import States, assign_sides
 
 Answer = Literal["different", "same", "unknown"]
-_ALPHA = 0.05
 _MAX_SESSIONS = 1000
 _EXACT_UP_TO = 30  # sessions of the smaller side; the normal approximation is exact enough above
 
@@ -112,7 +111,7 @@ def shift_interval(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[floa
 def _interval_rank(n: int, m: int) -> int:
     """Return which of the n * m sorted differences bounds the interval, counted from 1 at either end."""
     if min(n, m) > _EXACT_UP_TO:
-        return max(int(n * m / 2 - 1.959964 * math.sqrt(n * m * (n + m + 1) / 12)), 1)
+        return max(int(n * m / 2 - TWO_SIDED_Z * math.sqrt(n * m * (n + m + 1) / 12)), 1)
     # How many orders of n and m values have U = 0, 1, ...: the coefficients of a Gaussian binomial.
     ways = np.zeros(n * m + 1)
     ways[0] = 1
@@ -123,7 +122,7 @@ def _interval_rank(n: int, m: int) -> int:
         for first in range(i):  # divide by 1 - x^i
             ways[first::i] = np.cumsum(ways[first::i])
     below = np.cumsum(ways) / math.comb(n + m, n)
-    return max(int(np.searchsorted(below, _ALPHA / 2, side="right")), 1)
+    return max(int(np.searchsorted(below, ALPHA / 2, side="right")), 1)
 
 
 def _more_sessions(n: int, m: int, bounds: tuple[float, float] | None, limit: float) -> int | None:

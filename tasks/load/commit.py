@@ -19,7 +19,7 @@ from sql.schema import sql_files
 from sql.warehouse import insert_rows
 from tasks.bundle.claims import real_serial
 from tasks.etdump.tree import Runs
-from tasks.judge.statistics import session_statistics
+from tasks.judge.session_statistics import session_statistics
 from tasks.load.dimensions import Dimension, NodeIds
 from tasks.rows.consistency import copied_times, times_key
 from tasks.rows.record_rows import Row

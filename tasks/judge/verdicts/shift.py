@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
 
-from tasks.bundle.robust_statistics import IQM_VARIANCE, MAD_TO_SD, interquartile_mean
+from tasks.bundle.robust_statistics import IQM_VARIANCE, MAD_TO_SD, TWO_SIDED_Z, interquartile_mean
 from tasks.judge.figures import LATENCY, Metric
 
 BASELINE_NIGHTS = 21
@@ -24,7 +24,6 @@ _AT_LEVEL = 2 / 3  # of a shift: a night that lies so far from the baseline is a
 _SHARED = 1 / 8  # a night that moved by more of the shift may share it
 # A normal quantile of 98.4 %: about one night of 25 is hot and misses any interval, so the others must make up for it.
 _INTERVAL_Z = 2.4
-_TWO_SIDED_Z = 1.96
 
 
 @dataclass(frozen=True)
@@ -193,7 +192,7 @@ def half_interval_between_nights(noise_floor: float | None, baseline_nights: int
     if noise_floor is not None:  # the distance of one night from the median of the others, see measure_shift
         distance = math.log1p(noise_floor) / student_quantile(_INTERVAL_Z, nights)
         scatter = distance / math.sqrt(1 + _MEDIAN_VARIANCE / nights)
-    return student_quantile(_TWO_SIDED_Z, nights) * math.sqrt(2) * scatter
+    return student_quantile(TWO_SIDED_Z, nights) * math.sqrt(2) * scatter
 
 
 def _variance(deviations: Sequence[float], assumed: float) -> float:

@@ -1,4 +1,4 @@
-"""Nights of a series that are shifted: what confirms them, and whether they are the model's or the device's.
+"""Change points: what confirms nights that are shifted, and whether they are the model's or the device's.
 
 An interleaved comparison of two contents, in the same night on the device, confirms or refutes a shift.
 """

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tasks.judge.statistics import SessionStatistics, session_statistics
+from tasks.judge.session_statistics import SessionStatistics, session_statistics
 
 Noise = Callable[[np.random.Generator, int], NDArray[np.float64]]
 MS = 1_000_000
