@@ -61,19 +61,19 @@ def write_sessions(maker: BundleMaker) -> None:
         maker.session([(10 * MS, {CONVOLUTION: 8 * MS})], variant="sme2_off", accuracy=off, model__name=model)
         maker.session([(5 * MS, {CONVOLUTION_SME2: 4 * MS})], variant="sme2_on", accuracy=on, model__name=model)
     # faster nights with inaccurate outputs between others
-    week_of(maker, 4, accuracy=GOOD, model__name="faster")
+    week_of(maker, 4, sessions=5, accuracy=GOOD, model__name="faster")
     for day in (5, 6):
         night_of(maker, day, 0.5, accuracy=BAD, model__name="faster", model__pte_sha256="broken")
-    night_of(maker, 7, accuracy=GOOD, model__name="faster")
+    night_of(maker, 7, sessions=5, accuracy=GOOD, model__name="faster")
     for broken in "ab":
         for name, factor in (("a", 1.0), ("b", 0.8)):
             arm = {"purpose": "comparison", "comparison": 16 * broken, "side": name}
             changes: dict[str, Any] = {"accuracy": BAD if name == broken else GOOD, "model__name": f"compared {broken}"}
-            night_of(maker, 1, factor, arm=arm, model__pte_sha256=name, **changes)
+            night_of(maker, 1, factor, 5, arm=arm, model__pte_sha256=name, **changes)
     eager, fp32 = outputs(50.0)
     errors = [eager | {"max_abs_error": 0.25}, fp32 | {"max_abs_error": 0.75}]
     for precision in ("fp16", "int8_static"):
-        night_of(maker, 1, accuracy=errors, model__precision=precision, model__name="errors")
+        night_of(maker, 1, sessions=5, accuracy=errors, model__precision=precision, model__name="errors")
     # 12.5 % of equal choices against fp32 where 99 % are required, and a device that computes what the host does
     figures = COMPARED | {"is_inaccurate": False}
     rows = [

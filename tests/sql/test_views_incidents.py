@@ -21,7 +21,7 @@ def source(commits: str) -> dict[str, Any]:
 
 def test_an_incident_keeps_what_changed_at_its_onset(maker: BundleMaker) -> None:
     # given a week, a slower model of one author, and later commits of others
-    week_of(maker, sweep__source=source("0"))
+    week_of(maker, sessions=5, sweep__source=source("0"))
     for day, commit in ((8, "a"), (9, "b"), (10, "c")):
         night_of(maker, day, 1.1, model__pte_sha256="p2", sweep__source=source("0abc"["0abc".index(commit) :: -1]))
     maker.load()
@@ -41,7 +41,7 @@ def test_an_incident_keeps_what_changed_at_its_onset(maker: BundleMaker) -> None
 
 def test_the_good_nights_of_an_incident_that_came_back_name_none(maker: BundleMaker) -> None:
     # given a regression that was reverted, and the revert reverted
-    week_of(maker)
+    week_of(maker, sessions=5)
     slow, good = (8, 9, 13, 14), (10, 11, 12)
     for day in sorted((*slow, *good)):
         night_of(maker, day, 1.2 if day in slow else 1.0, model__pte_sha256="p2" if day in slow else "p1")
@@ -56,14 +56,14 @@ def test_the_good_nights_of_an_incident_that_came_back_name_none(maker: BundleMa
 
 def test_an_id_finds_its_incident_after_a_late_bundle_changed_what_it_is_about(maker: BundleMaker) -> None:
     # given two commits since the last good night, so that it is about the model
-    week_of(maker, sweep__source=source("0"))
+    week_of(maker, sessions=5, sweep__source=source("0"))
     for day in (9, 10):
         night_of(maker, day, 1.1, model__pte_sha256="p2", sweep__source=source("ba0"))
     maker.load()
     with open_reader(maker.warehouse) as reader:
         (before,) = read_incidents(reader)
     # when the night between them comes late
-    night_of(maker, 8, sweep__source=source("a0"))
+    night_of(maker, 8, sessions=5, sweep__source=source("a0"))
     maker.load()
     with open_reader(maker.warehouse) as reader:
         rows = read_incidents(reader)
@@ -78,7 +78,7 @@ def test_the_farm_is_measured_each_week_where_nothing_changed(maker: BundleMaker
     for model, factors in names.items():
         for day in range(2, 15):
             changed: dict[str, Any] = {"model__pte_sha256": "p2"} if model != "quiet" and day >= 11 else {}
-            night_of(maker, day, factors.get(day, 1.0), model__name=model, **changed)
+            night_of(maker, day, factors.get(day, 1.0), 8 if day > 10 else 5, model__name=model, **changed)
     # and a device that compares one content with itself, and loses two nights to its conditions
     for day, factor in ((9, 1.0), (10, 1.0), (11, 1.1)):
         for number in range(16):
@@ -98,7 +98,7 @@ def test_the_farm_is_measured_each_week_where_nothing_changed(maker: BundleMaker
 
 
 def test_a_model_that_fails_names_the_commits_since_the_last_night_that_had_a_result(maker: BundleMaker) -> None:
-    week_of(maker, 2, sweep__source=source("0"))
+    week_of(maker, 2, sessions=5, sweep__source=source("0"))
     failed_night_of(maker, 3, sweep__source=source("a0"))
     maker.load()
     with open_reader(maker.warehouse) as reader:
@@ -113,7 +113,7 @@ def test_a_model_that_fails_names_the_commits_since_the_last_night_that_had_a_re
 
 def test_a_bisection_reads_the_commits_of_the_last_night_with_the_good_content(maker: BundleMaker) -> None:
     for day, commits in enumerate(("0", "a0", "ba0"), 5):
-        night_of(maker, day, model__pte_sha256="p2" if day == 7 else "p1", sweep__source=source(commits))
+        night_of(maker, day, sessions=1, model__pte_sha256="p2" if day == 7 else "p1", sweep__source=source(commits))
     maker.load()
     [(series_id, device, runner)] = maker.ask("SELECT DISTINCT series_id, device, runner_sha256 FROM _session")
     names = {"series_id": series_id, "device": device, "bad": "2026-11-07"}

@@ -50,7 +50,7 @@ def write_sessions(maker: BundleMaker) -> None:
         night_of_operators(maker, day, split, variant="sme2_on", model__name="sme", **runner)
     night_of_operators(maker, 1, {LINEAR: 1_000_000}, model__name="sme")
     for day in range(1, 6):
-        night_of(maker, day, stats=stats() if day != 3 else None, model__name="gap")
+        night_of(maker, day, sessions=5, stats=stats() if day != 3 else None, model__name="gap")
 
 
 def rows_of(farm: BundleMaker, model: str, metric: str, columns: str) -> list[tuple[Any, ...]]:

@@ -26,41 +26,36 @@ CAUSES: list[tuple[dict[str, Any], str]] = [
 
 def write_sessions(maker: BundleMaker) -> None:
     """Write the nights of all questions, which have a model each."""
-    week_of(maker, 4, model__name="step")
+    week_of(maker, 4, sessions=5, model__name="step")
     for day in (5, 6):
         night_of(maker, day, 2.0, model__name="step", model__pte_sha256="p2", model__versions={"executorch": "1.6.0"})
     for number, (changes, _) in enumerate(CAUSES):
-        week_of(maker, 3, model__name=f"cause {number}")
+        week_of(maker, 3, sessions=5, model__name=f"cause {number}")
         for day in (4, 5):
             night_of(maker, day, 1.1, model__name=f"cause {number}", **changes)
     # a night whose sweep is followed by one at noon, of one session less than a verdict needs, or of as many
     for count in (4, 5):
-        week_of(maker, 5, model__name=f"noon {count}")
+        week_of(maker, 5, sessions=5, model__name=f"noon {count}")
         night_of(maker, 5, 1.5, count, model__name=f"noon {count}", sweep=NOON, started_at="2026-11-05T12:00:00+00:00")
-    week_of(maker, 2, model__name="emulated", device__emulated=True)
+    week_of(maker, 2, sessions=5, model__name="emulated", device__emulated=True)
     # two phones of one model, one of which is always 5 % slower, in use on alternate nights
     for day in range(1, 7):
         device = "slow" if day % 2 else "fast"
-        night_of(maker, day, 1.05 if day % 2 else 1.0, model__name="phones", device__name=device)
-    week_of(maker, 2, model__name="invalid")
+        night_of(maker, day, 1.05 if day % 2 else 1.0, 5, model__name="phones", device__name=device)
+    week_of(maker, 2, sessions=5, model__name="invalid")
+    ended: dict[str, Any] = {"status": "invalid", "reason_code": "thermal", "reason": "48 C"}
     for number in range(8):
-        ended: dict[str, Any] = {
-            "status": "invalid",
-            "reason_code": "thermal",
-            "reason": "48 C",
-            "model__name": "invalid",
-        }
-        maker.session(repetition=number, **ended, **fields_of(3))
+        maker.session(repetition=number, model__name="invalid", **ended, **fields_of(3))
     for kind, slow_days in (("baseline_reset", (4, 5, 6)), ("night_exclusion", (4,))):
         for day in range(1, 7):
             pte = f"p{day in slow_days}"
-            night_of(maker, day, 1.1 if day in slow_days else 1.0, model__name=kind, model__pte_sha256=pte)
+            night_of(maker, day, 1.1 if day in slow_days else 1.0, 5, model__name=kind, model__pte_sha256=pte)
     # a model that could be exported in one precision only, and another one that could not be exported in one night
     failed_night_of(maker, 4, model__name="never")
-    night_of(maker, 4, model__name="never", model__precision="fp16")
-    week_of(maker, 3, model__name="once")
+    night_of(maker, 4, sessions=5, model__name="never", model__precision="fp16")
+    week_of(maker, 3, sessions=5, model__name="once")
     failed_night_of(maker, 4, model__name="once")
-    night_of(maker, 5, model__name="once")
+    night_of(maker, 5, sessions=5, model__name="once")
     # a failure beside results in another mode and sweep, of another model and on another device
     failed_night_of(maker, 4, model__name="alone")
     fields = fields_of(4) | {"model__name": "alone"}
@@ -195,7 +190,7 @@ def test_a_note_and_its_revocation_leave_all_verdicts_as_they_were_judged(farm: 
     assert farm.ask(marked) == [(0.0,)]
 
 
-@pytest.mark.parametrize(("count", "judged"), [(4, ("nightly-2026-11-05", 8, "no change")), (5, (NOON["sweep_id"], 5))])
+@pytest.mark.parametrize(("count", "judged"), [(4, ("nightly-2026-11-05", 5, "no change")), (5, (NOON["sweep_id"], 5))])
 def test_a_sweep_at_noon_replaces_a_night_only_with_as_many_sessions_as_a_verdict_needs(
     farm: BundleMaker, count: int, judged: tuple[object, ...]
 ) -> None:
