@@ -15,55 +15,55 @@ from tasks.store.files import publish_folder
 
 _MAGIC, _MAGIC_AT = b"BP08", 4
 _TENSOR = 1  # in the union ValueUnion
+Tests = dict[str, dict[str, list[Path]]]
+"""By method: the keys `inputs` and `expected` of an entry."""
 
 
-def unbundle(entry: ModelEntry, exports_dir: Path) -> ModelEntry:
-    """Return the entry of the program in a bundled one, with the inputs and outputs of its first test case.
+def unbundle(entry: ModelEntry, exports_dir: Path) -> tuple[ModelEntry, Tests]:
+    """Return the entry of the program in a bundled one, and the first test case of each method that has one.
 
     Their files are written to `exports_dir`, once for each content. Inputs that the entry states replace those of the
-    file. Return the entry itself for another file. Raises InputError for several methods, and if the file is damaged.
+    file. Return the entry itself for another file. Raises InputError if the file is damaged.
     """
     assert entry.pte is not None
     try:
         with entry.pte.open("rb") as stream:
             if stream.read(_MAGIC_AT + len(_MAGIC))[_MAGIC_AT:] != _MAGIC:
-                return entry
+                return entry, {}
         data = entry.pte.read_bytes()
-        program, inputs, outputs = _read(data, entry.pte)
+        program, cases = _read(data)
     except OSError as error:
         raise InputError(f"{entry.pte}: cannot be read ({error.strerror})") from None
     except (CorruptTables, IndexError, ValueError) as error:
         raise InputError(f"{entry.pte}: the bundled program is damaged ({error}); write it again") from None
-    folder = exports_dir / "unbundled" / hashlib.sha256(data).hexdigest()[:32]
-    files = {f"input-{number}.bin": each for number, each in enumerate(inputs)}
-    files |= {f"output-{number}.bin": each for number, each in enumerate(outputs)}
+    folder = exports_dir / "bundled" / hashlib.sha256(data).hexdigest()[:32]
+    files, tests = {"model.pte": program}, Tests()
+    for suite, (method, tensors) in enumerate(cases.items()):
+        for key, of_key in zip(("inputs", "expected"), tensors, strict=True):
+            named = {f"{suite}-{key}-{number}.bin": each for number, each in enumerate(of_key)}
+            files |= named
+            tests.setdefault(method, {})[key] = [folder / name for name in named]
     if not folder.is_dir():
         with publish_folder(folder) as aside:
-            for name, content in (files | {"model.pte": program}).items():
+            for name, content in files.items():
                 (aside / name).write_bytes(content)
-    of_test = {
-        "inputs": [folder / name for name in files if name.startswith("input")],
-        "expected": [folder / name for name in files if name.startswith("output")],
-    }
-    return entry.model_copy(update={"pte": folder / "model.pte", **({} if entry.inputs or entry.shapes else of_test)})
+    return entry.model_copy(update={"pte": folder / "model.pte"}), {} if entry.inputs or entry.shapes else tests
 
 
-def _read(data: bytes, path: Path) -> tuple[bytes, list[bytes], list[bytes]]:
-    """Return the program, and the inputs and expected outputs of the first test case; empty without one."""
+def _read(data: bytes) -> tuple[bytes, dict[str, tuple[list[bytes], list[bytes]]]]:
+    """Return the program, and by method the inputs and expected outputs of its first test case."""
     buffer, at = Buffer(data), np.zeros(1, np.int64)
     buffer.require_inside(at, 8, "the header")
     root = Tables(buffer, buffer.read(at, "<u4"), "the bundle")
     [program] = buffer.byte_vectors(root.references(2, "the program"), "the program")
-    suites = _elements(buffer, root.references(1, "the methods"), "methods")
-    if len(suites) > 1:
-        raise InputError(f"{path}: bundles {len(suites)} methods; write a bundled program for each")
-    for suite in suites:
-        cases = _elements(buffer, _table(buffer, suite).references(1, "test cases"), "test cases")
-        if cases:
-            case = _table(buffer, cases[0])
-            inputs, outputs = (_tensors(buffer, case.references(field, "values")) for field in (0, 1))
-            return program, inputs, outputs
-    return program, [], []
+    first: dict[str, tuple[list[bytes], list[bytes]]] = {}
+    for at_suite in _elements(buffer, root.references(1, "the methods"), "methods"):
+        suite = _table(buffer, at_suite)
+        _, [name] = buffer.strings(suite.references(0, "its method"), "the name of a method")
+        if cases := _elements(buffer, suite.references(1, "test cases"), "test cases"):
+            inputs, outputs = (_table(buffer, cases[0]).references(field, "values") for field in (0, 1))
+            first[name.decode()] = _tensors(buffer, inputs), _tensors(buffer, outputs)
+    return program, first
 
 
 def _tensors(buffer: Buffer, at: Positions) -> list[bytes]:

@@ -92,6 +92,10 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
     )
 
     @property
+    def needs_score(self) -> bool:
+        return self.accuracy is not None and self.accuracy.score is not None
+
+    @property
     def weights(self) -> Path | None:
         """The folder with the weights of a model of transformers; None without one."""
         return Path(self.transformers) if self.transformers and "/" in self.transformers else None
@@ -127,21 +131,28 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
             raise ValueError(f"`shapes`: the name `{unnamed[0]}` must consist of letters, digits and _ . -")
         if self.expected and not self.inputs:
             raise ValueError("`expected` needs `inputs`: they are the outputs for these inputs")
-        if self.samples and (self.pte or self.generate):
-            raise ValueError(
-                "`samples` belongs to models with `factory`, and to those of transformers without `generate`"
-            )
-        if self.keep_samples and not self.samples:
-            raise ValueError("`keep_samples` needs `samples`")
-        of_samples = (self.accuracy.score, self.accuracy.samples_below) if self.accuracy else ()
-        if not self.samples and any(each is not None for each in of_samples):
-            raise ValueError("`score` and `samples_below` of `accuracy` need `samples`")
+        self._check_samples()
         name = self.name or _NO_NAME.sub("_", str(getattr(self, sources[0])))  # a folder may have spaces
         if not _NAME.fullmatch(name):
             raise ValueError(f"the name `{name}` must consist of letters, digits and _ . / : + -; set `name`")
         context = info.context or {}
         resolved = {} if context.get(ELSEWHERE) else _resolve_files(self, context.get("folder", Path()))
         return self.model_copy(update={"name": name, **resolved})
+
+    def _check_samples(self) -> None:
+        """Raise ValueError if samples, or what is required of them, do not belong to the model."""
+        if self.samples and self.pte:
+            cause = "`samples` are compared with eager PyTorch, which a .pte file does not contain"
+            raise ValueError(f"{cause}; bring the model by `factory`, or one sample by `inputs` and `expected`")
+        if self.samples and self.generate:
+            raise ValueError("`samples` does not belong to `generate`; judge the model by a `prompt` and a `text`")
+        if self.keep_samples and not self.samples:
+            raise ValueError("`keep_samples` needs `samples`")
+        of_samples = (self.accuracy.score, self.accuracy.samples_below) if self.accuracy else ()
+        if not self.samples and any(each is not None for each in of_samples):
+            raise ValueError("`score` and `samples_below` of `accuracy` need `samples`")
+        if self.needs_score and not self.factory:
+            raise ValueError("`score` of `accuracy` needs a model with `factory`, which returns a function `score`")
 
     @model_serializer
     def _as_written(self) -> Any:

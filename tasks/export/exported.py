@@ -287,10 +287,10 @@ def read_complete(folder: Path) -> tuple[Export, ...] | None:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an ExportError, or `Class: first line` of another error, at most 400 characters."""
+    """Return the first line of a FarmError, or `Class: first line` of another error, at most 400 characters."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0] if lines else ""
-    return text if isinstance(error, ExportError) else f"{type(error).__name__}: {text}"[:400].rstrip(": ")
+    return text if isinstance(error, FarmError) else f"{type(error).__name__}: {text}"[:400].rstrip(": ")
 
 
 def os_cause(error: OSError, exports_dir: Path) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from devices.errors import InputError
 from tasks.bundle.cell import AS_IS
-from tasks.export.bundled import unbundle
+from tasks.export.bundled import Tests, unbundle
 from tasks.export.entry import ModelEntry
 from tasks.export.exported import EXPORT_VERSION, Export, Tensors, describe_tensor, read_complete, read_exports
 from tasks.export.program import ProgramMethod, ProgramTensor, read_program
@@ -50,10 +50,9 @@ def import_prebuilt(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Ex
     entry, inputs get seeded values; without `expected`, outputs are not compared. An ETRecord that cannot be read is
     logged. Raises InputError.
     """
-    entry = unbundle(entry, exports_dir)
-    pte = entry.pte
+    key, described, content = describe_prebuilt(unbundled := unbundle(entry, exports_dir), seed)
+    entry, pte = unbundled[0], unbundled[0].pte
     assert pte is not None
-    key, described, content = describe_prebuilt(entry, seed)
     if exports := read_complete(exports_dir / key):
         return exports
     with publish_folder(exports_dir / key) as aside:
@@ -69,9 +68,12 @@ def import_prebuilt(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Ex
     return read_exports(exports_dir / key)
 
 
-def describe_prebuilt(entry: ModelEntry, seed: int) -> tuple[str, dict[str, Any], dict[str, bytes]]:
-    """Return a .pte file's key, its export.json without the key, and its tensor files by name; raises InputError."""
-    pte = entry.pte
+def describe_prebuilt(unbundled: tuple[ModelEntry, Tests], seed: int) -> tuple[str, dict[str, Any], dict[str, bytes]]:
+    """Return a .pte file's key, its export.json without the key, and its tensor files by name; raises InputError.
+
+    `unbundled` are its entry and the inputs of its methods, as `unbundle` returns them.
+    """
+    (entry, tests), pte = unbundled, unbundled[0].pte
     assert pte is not None
     methods = read_program(pte)
     if entry.etrecord:
@@ -89,8 +91,9 @@ def describe_prebuilt(entry: ModelEntry, seed: int) -> tuple[str, dict[str, Any]
         "versions": {},
         "methods": {method.name: {"delegated": [], "portable": []} for method in methods},
         "cases": [
-            _describe_case(entry, method, (method.name if len(methods) > 1 else "", shape), seed, content)
+            _describe_case(of_method, method, (method.name if len(methods) > 1 else "", shape), seed, content)
             for method in methods
+            for of_method in [entry.model_copy(update=tests.get(method.name, {}))]
             for shape in entry.shapes or (None,)
         ],
         "export_s": 0.0,
@@ -129,6 +132,10 @@ def _describe_case(
             raise InputError(f"{entry.pte}: input {number} of {method.name} is neither a tensor nor a number")
         if isinstance(each, ProgramTensor):  # a number is a constant of the program
             tensors.append(each)
+    for number, output in enumerate(method.outputs):
+        if isinstance(output, ProgramTensor) and not output.has_memory and not any(output is each for each in tensors):
+            cause = f"output {number} of {method.name} has no memory, so that the caller must bring it"
+            raise InputError(f"{entry.pte}: {cause}; export it without `alloc_graph_output=False`")
     is_dynamic = any(each.is_dynamic for each in tensors)
     if shape is not None:
         tensors = _resize(entry, method, tensors, shape)

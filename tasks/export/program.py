@@ -38,6 +38,8 @@ class ProgramTensor:
     is_dynamic: bool
     constant: tuple[bool, int] | None = None
     """Where the program stores its values: whether it changes them, and a number; None if it does not."""
+    has_memory: bool = True
+    """Whether the program plans or stores its memory; otherwise the caller brings it, as for inputs."""
 
     def random_bytes(self, generator: np.random.Generator) -> bytes:
         """Return the bytes of random values: -1 to 1 for floats; 0 or 1 for others, which may be indices or bools."""
@@ -193,8 +195,9 @@ def _read_value(buffer: Buffer, at: int) -> Value:
     if dtype is None:
         return None
     shape = tuple(_read_integers(buffer, tensor.references(2, "its sizes")))
-    number, is_changed = int(tensor.numbers(5, "<u4", 0)[0]), bool(tensor.references(6, "its memory")[0])
-    return ProgramTensor(dtype, shape, bool(tensor.numbers(8, "i1", 0)[0]), (is_changed, number) if number else None)
+    number, is_planned = int(tensor.numbers(5, "<u4", 0)[0]), bool(tensor.references(6, "its memory")[0])
+    stored = (is_planned, number) if number else None
+    return ProgramTensor(dtype, shape, bool(tensor.numbers(8, "i1", 0)[0]), stored, is_planned or stored is not None)
 
 
 def _read_integers(buffer: Buffer, at: Positions) -> list[int]:

@@ -6,6 +6,7 @@ have a module path and a stack trace. tasks/rows/sources.py aligns the events of
 session is loaded, because only a device shows which nodes XNNPACK ran.
 """
 
+import functools
 import json
 import logging
 import os
@@ -24,8 +25,7 @@ from tasks.store.files import write_complete
 logger = logging.getLogger(__name__)
 _DEADLINE_S, _VERSION = 600.0, 1
 _XNNPACK = "XnnpackBackend"
-_QUANTIZES = ("quantize", "dequantize", "choose_qparams")
-_LIMITS = ("relu", "hardtanh", "clamp")
+_QUANTIZES, _LIMITS = ("quantize", "dequantize", "choose_qparams"), ("relu", "hardtanh", "clamp")
 _FRAME = re.compile(r'File "(?P<file>[^"<]+)", line (?P<line>\d+)')
 _INSTALLED = re.compile(r".*/(?:site-packages|dist-packages|lib/python\d+\.\d+)/")
 # XNNPACK's kind of node -> its operators, for a debug handle that covers several nodes: attention is one call in the
@@ -276,20 +276,20 @@ def module_stack(node: Any) -> list[tuple[str, str]]:
 
 
 def _file_line(stack_trace: str | None) -> str | None:
-    """Return the innermost line of the stack outside torch (otherwise inside it), as `file:line`.
-
-    A file is relative to the installed packages or to where modules are imported from; any other keeps its last folder,
-    which distinguishes files of one name.
-    """
-    frames = []
-    for frame in _FRAME.finditer(stack_trace or ""):
-        path, installed = Path(frame["file"]), _INSTALLED.match(frame["file"])
-        roots = [Path(root) for root in (*sys.path, str(Path.cwd())) if root]
-        inside = [path.relative_to(root) for root in roots if path.is_relative_to(root)]
-        nearest = min(inside, key=lambda each: len(each.parts)).as_posix() if inside else "/".join(path.parts[-2:])
-        frames.append((frame["file"][installed.end() :] if installed else nearest, frame["line"]))
+    """Return the innermost line of the stack outside torch (otherwise inside it), as `file:line`."""
+    frames = [(_short_path(frame["file"]), frame["line"]) for frame in _FRAME.finditer(stack_trace or "")]
     outside_torch = [frame for frame in frames if not frame[0].startswith("torch/")]
     return ":".join((outside_torch or frames)[-1]) if frames else None
+
+
+@functools.cache
+def _short_path(file: str) -> str:
+    """Return a file relative to installed packages or to where modules are imported from, or with its last folder."""
+    if installed := _INSTALLED.match(file):
+        return file[installed.end() :]
+    path, roots = Path(file), [Path(root) for root in (*sys.path, str(Path.cwd())) if root]
+    inside = [path.relative_to(root) for root in roots if path.is_relative_to(root)]
+    return min(inside, key=lambda each: len(each.parts)).as_posix() if inside else "/".join(path.parts[-2:])
 
 
 if __name__ == "__main__":

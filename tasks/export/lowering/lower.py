@@ -6,11 +6,11 @@ import traceback
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from devices.errors import FarmError
 from tasks.export.convert import Converted, convert, make_linear
 from tasks.export.exported import Case, Tensors, first_line
 from tasks.export.factory import Method
@@ -27,11 +27,11 @@ from tasks.export.lowering.delegation import (
 )
 from tasks.export.lowering.layer_probes import LayerKey, add_taps, compute_fp32_layers, layer_keys
 from tasks.export.lowering.layers import check_converted, list_layers, list_type_changes
-from tasks.export.lowering.passes import LeftOut, Passes, distance_in_tolerances
+from tasks.export.lowering.passes import LeftOut, Passes
 from tasks.export.lowering.rewrites import attention_as_products, parts_as_slices
 from tasks.export.lowering.trial import Trial, execute_on_host
 from tasks.export.lowering.write import write_program
-from tasks.export.outputs.fault_search import RUNTIME_TOLERANCE, find_fault, is_fault
+from tasks.export.outputs.fault_search import OutputError, find_fault, output_error
 from tasks.export.outputs.randomness import SEARCH, draws_in, find_random
 from tasks.export.process.refusals import note_operator_source
 from tasks.export.process.sandbox import is_failed_allocation
@@ -50,8 +50,7 @@ from tasks.export.tracing.sizes import check_still_dynamic, list_sizes
 from tasks.store.files import hash_file
 
 logger = logging.getLogger(__name__)
-_PASSES = (attention_as_products, give_values_the_rank_of_caches)
-_EDGE_PASSES = (parts_as_slices,)
+_PASSES, _EDGE_PASSES = (attention_as_products, give_values_the_rank_of_caches), (parts_as_slices,)
 
 
 def build(
@@ -81,11 +80,9 @@ def build(
     for name, operators in program.operators.items():
         operators |= {"type_changes": type_changes[name], "layers": operators["layers"] or []}
         operators["random"] = draws_in(name, model.random)
-        operators["fault"], traced = None, model.converted[name].program
-        for case, written in zip(model.cases, cases, strict=True):
-            is_far = written.method == name and program.distances[case.name] > RUNTIME_TOLERANCE and not taps
-            if is_far and is_fault(written, folder, (hosts[case.name], model.eager[case.name]), traced):
-                operators["fault"] = operators["fault"] or find_fault(case, traced, log)
+        of_method = [] if taps else [case for case in model.cases if case.method.program_method == name]
+        wrong = next((case for case in of_method if program.errors[case.name].is_wrong), None)
+        operators["fault"] = wrong and find_fault(wrong, model.converted[name].program, log)
     trial, samples = program.trial.outcome, methods[0].samples
     return {
         "pte_sha256": hash_file(folder / "model.pte"),
@@ -191,10 +188,13 @@ class _Program:
     folder: Path
     operators: dict[str, Operators]
     trial: Trial
-    distances: dict[str, float]
-    """Largest distance of an output on this machine from eager PyTorch by case, in tolerances of the passes; 0 if it is
-    unknown, because the program was not tried or the model is random."""
+    errors: dict[str, OutputError]
+    """By case."""
     left_out: list[LeftOut]
+
+    @property
+    def worst(self) -> OutputError:
+        return max(self.errors.values())
 
 
 def _choose_program(model: _Model, folder: Path, log: Path | None) -> _Program:
@@ -205,19 +205,15 @@ def _choose_program(model: _Model, folder: Path, log: Path | None) -> _Program:
     """
     passes = Passes(inputs_by_shape(model.cases))
     chosen = _try_program(model, passes, folder / "with-passes", log)
-    distance = float("inf") if isinstance(chosen, Exception) else max(chosen.distances.values())
-    if passes.applied and distance > RUNTIME_TOLERANCE:
+    if passes.applied and (isinstance(chosen, Exception) or chosen.worst.is_wrong):
         logger.info("lowering without the farm's passes")
         plain = _try_program(model, None, folder / "plain", log)
         if isinstance(plain, Exception):
             chosen = plain if isinstance(chosen, Exception) else chosen
-        elif (plain_distance := max(plain.distances.values())) < distance / 2:
-            if isinstance(chosen, Exception):
-                problem = str(chosen) if isinstance(chosen, FarmError) else first_line(chosen)
-            else:
-                times = f"{distance:.2g} times the allowed difference from eager PyTorch's"
-                problem = f"outputs on this machine have {times}, without it {plain_distance:.2g} times"
-            passes.leave_out(LeftOut(", ".join(sorted(passes.applied)), None, problem))
+        elif isinstance(chosen, Exception) or plain.worst.tolerances < chosen.worst.tolerances / 2:
+            problem = first_line(chosen) if isinstance(chosen, Exception) else chosen.worst.sentence
+            why = f"{problem}; without it, {plain.worst.sentence}"
+            passes.leave_out(LeftOut(", ".join(sorted(passes.applied)), None, why))
             chosen = replace(plain, left_out=[*passes.left_out, *plain.left_out])
     if isinstance(chosen, Exception):
         note_operator_source(chosen, [each.program.graph for each in model.converted.values()])
@@ -240,8 +236,7 @@ def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path |
             logger.info("lowering %d operators", nodes)
             lowered, operators = _lower(model, passes)
         logger.info("writing")
-        left_out = list(passes.left_out if passes else ())
-        left_out += write_program(lowered, folder, with_sources=not model.is_tapped)
+        unwritten = write_program(lowered, folder, with_sources=not model.is_tapped)
         trial = execute_on_host(folder / "model.pte", model.cases, log)
     except Exception as error:
         if is_failed_allocation(error):
@@ -249,12 +244,17 @@ def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path |
         logger.info("this program cannot be used", exc_info=True)
         traceback.clear_frames(error.__traceback__)  # they keep the program in memory, and another one may follow
         return error
-    distances = {}
-    for case in model.cases:
-        program, outputs = model.converted[case.method.program_method].program, trial.outputs.get(case.name, ())
-        eager = model.eager[case.name] if outputs and not model.random else ()
-        distances[case.name] = distance_in_tolerances(outputs, eager, program) if eager else 0.0
-    return _Program(folder, operators, trial, distances, left_out)
+    errors = {each.name: _output_error(model, each, trial.outputs.get(each.name, [])) for each in model.cases}
+    return _Program(folder, operators, trial, errors, [*(passes.left_out if passes else ()), *unwritten])
+
+
+def _output_error(model: _Model, case: CaseInputs, outputs: Outputs) -> OutputError:
+    """Return the error of a case's outputs on this machine; 0 if it was not tried or the model is random."""
+    if not outputs or model.random:
+        return OutputError()
+    program, eager = model.converted[case.method.program_method].program, model.eager[case.name]
+    choices = partial(list_choices, {"eager": eager}, model.modules, case, model.recipe.float_type)
+    return output_error(outputs, eager, program, lambda: [each.numpy() for each in choices().get("eager", ())])
 
 
 def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operators]]:

@@ -19,7 +19,9 @@ def write_program(lowered: Any, folder: Path, *, with_sources: bool) -> list[Lef
         return []
     write_sources(lowered, folder)
     try:
-        lowered.get_etrecord().save(folder / "model.etrecord")
+        etrecord = lowered.get_etrecord()
+        etrecord.graph_map = None  # the edge program after the farm's passes, a third copy of all weights
+        etrecord.save(folder / "model.etrecord")
     except Exception as error:
         if isinstance(error, OSError) or is_failed_allocation(error):
             raise

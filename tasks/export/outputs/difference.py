@@ -25,6 +25,11 @@ class TensorFile:
     dtype: str
     shape: tuple[int, ...]
 
+    def read(self) -> NDArray[Any]:
+        """Return all elements at once; for small tensors."""
+        with self.path.open("rb") as stream:
+            return read_elements(stream, self.dtype).reshape(self.shape)
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -101,27 +106,22 @@ def _compare(got: Iterable[_Values], want: Iterable[_Values], dtype: str, shape:
     return sums.difference(None if is_floating(dtype) else sums.equal_share())
 
 
-def first_difference(got: TensorFile, want: TensorFile) -> int | None:
-    """Return the number, from 0, of the first element that differs, None if none does; for small tensors."""
-    positions = np.flatnonzero(_elements(got) != _elements(want))
-    return int(positions[0]) if len(positions) else None
+def first_difference(
+    got: NDArray[Any], want: NDArray[Any], choices: Sequence[NDArray[Any]]
+) -> tuple[int | None, float | None]:
+    """Return the position, from 0, of the first token in which two texts differ, and the margin there.
 
-
-def score_margin(position: int, texts: Sequence[TensorFile], choices: Sequence[TensorFile]) -> float | None:
-    """Return the distance of the scores of two texts' tokens at a position, relative to the RMS of all scores there.
-
-    `choices` are the likeliest tokens of each position, and the distance of each from the first. None if the token of
-    either text is not among them.
+    The margin is the distance of the scores of both tokens, relative to the RMS of all scores there. `choices` are the
+    likeliest tokens of `want` at each position, and the distance of each from the first. Position and margin are None
+    if no token differs, the margin also without `choices` or if either token is not among them.
     """
-    tokens, behind = (_elements(each).reshape(each.shape)[position].tolist() for each in choices)
-    scores = dict(zip(tokens, behind, strict=True))
-    one, other = (scores.get(int(_elements(text)[position]), math.nan) for text in texts)
-    return abs(one - other) if math.isfinite(one - other) else None
-
-
-def _elements(tensor: TensorFile) -> NDArray[Any]:
-    with tensor.path.open("rb") as stream:
-        return read_elements(stream, tensor.dtype)
+    positions = np.flatnonzero(got.reshape(-1) != want.reshape(-1))
+    if not len(positions):
+        return None, None
+    position = int(positions[0])
+    scores = dict(zip(*(each[position].tolist() for each in choices), strict=True)) if choices else {}
+    one, other = (scores.get(int(text.reshape(-1)[position]), math.nan) for text in (got, want))
+    return position, abs(one - other) if math.isfinite(one - other) else None
 
 
 def _blocks(tensor: TensorFile, elements: int) -> Iterator[_Values]:

@@ -8,17 +8,17 @@ from being fused, and a fault of the fused ones disappears.
 import logging
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tasks.export.accuracy_limits import max_margin, recipe_limits
-from tasks.export.exported import Case, first_line
+from tasks.export.exported import first_line
 from tasks.export.factory import Inputs, Method
 from tasks.export.lowering.passes import distance_in_tolerances, largest_distance, output_tolerance
 from tasks.export.lowering.trial import execute_on_host
-from tasks.export.outputs.difference import TensorFile, first_difference, score_margin
+from tasks.export.outputs.difference import first_difference
 from tasks.export.process.sandbox import is_failed_allocation
 from tasks.export.program import read_program
 from tasks.export.references import CaseInputs, Outputs, restored_state
@@ -43,28 +43,42 @@ class _WrongValue:
     kernel: str
 
 
-def is_fault(case: Case, folder: Path, outputs: tuple[Outputs, Outputs], program: Any) -> bool:
-    """Return whether `outputs`, on this machine and in eager PyTorch, show a fault of ExecuTorch.
+@dataclass(frozen=True, order=True)
+class OutputError:
+    """How far the outputs of a program on this machine are from those of eager PyTorch."""
 
-    Floating-point values beyond RUNTIME_TOLERANCE do, and other shapes. Of nearly equal values, as those that argmax or
-    topk compares, either may be chosen: tokens of a text are wrong beyond the margin that a session allows in fp32, and
-    other integers only if the program computes nothing else. `folder` has the tensors of the case.
+    tolerances: float = 0.0
+    """In tolerances of the passes; infinite for other shapes and for a wrong token."""
+    sentence: str = "outputs are not compared with eager PyTorch's"
+
+    @property
+    def is_wrong(self) -> bool:
+        return self.tolerances > RUNTIME_TOLERANCE
+
+
+def output_error(host: Outputs, eager: Outputs, program: Any, list_choices: Callable[[], Sequence[Any]]) -> OutputError:
+    """Return the error of outputs on this machine against those of eager PyTorch.
+
+    Of nearly equal values, as those that argmax or topk compares, either may be chosen: tokens of a text are wrong
+    beyond the margin that a session allows in fp32, and other integers only if the program computes nothing else.
+    `list_choices` returns the `likeliest_tokens` of eager's text, nothing for other outputs.
     """
     import torch
 
     tolerance, with_integers = output_tolerance(program)
-    if largest_distance(*outputs, with_integers=False) > RUNTIME_TOLERANCE * tolerance:
-        return True
-    if not with_integers or distance_in_tolerances(*outputs, program) <= RUNTIME_TOLERANCE:
-        return False
-    if choices := case.choices.get("eager"):
-        entries = [case.outputs_host[0], case.outputs[0], *choices]
-        host, eager, *choice_files = (TensorFile(folder / e["file"], e["dtype"], tuple(e["shape"])) for e in entries)
-        first = first_difference(host, eager)
-        margin = None if first is None else score_margin(first, (host, eager), choice_files)
-        return margin is None or margin > max_margin(recipe_limits("fp32", None).eager_db)
-    values = [node.meta.get("val") for node in program.graph.nodes]
-    return not any(isinstance(each, torch.Tensor) and each.is_floating_point() for each in values)
+    distance = largest_distance(host, eager, with_integers=False) / tolerance
+    of_all = largest_distance(host, eager, with_integers=with_integers) / tolerance
+    if of_all > max(distance, RUNTIME_TOLERANCE):
+        if choices := list_choices():
+            position, margin = first_difference(host[0].numpy(), eager[0].numpy(), choices)
+            if margin is None or margin > max_margin(recipe_limits("fp32", None).eager_db):
+                by = "" if margin is None else f": its score is {margin:.2g} away, relative to all"
+                return OutputError(float("inf"), f"token {position} of the text differs from eager PyTorch's{by}")
+        else:
+            values = [node.meta.get("val") for node in program.graph.nodes]
+            has_floats = any(isinstance(each, torch.Tensor) and each.is_floating_point() for each in values)
+            distance = distance if has_floats else of_all
+    return OutputError(distance, f"outputs here are {distance:.2g} times the tolerance from eager PyTorch's")
 
 
 def find_fault(case: CaseInputs, program: Any, log: Path | None) -> dict[str, Any]:

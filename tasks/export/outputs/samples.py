@@ -25,7 +25,7 @@ from tasks.export.lowering.trial import SUCCEEDED, execute_each
 from tasks.export.outputs.difference import compare_values
 from tasks.export.process.sandbox import is_failed_allocation
 from tasks.export.recipes import Recipe
-from tasks.export.references import CaseInputs, Outputs, call_once
+from tasks.export.references import CaseInputs, Outputs, call_once, to_stored_types
 from tasks.export.user_code import display_path, explain_error
 from tasks.store.files import hash_file, write_complete
 
@@ -59,7 +59,8 @@ class Samples:
         """
         [(name, reference)] = modules.items()
         is_stateful = operators[name]["is_stateful"]
-        cases = (CaseInputs("", self.method, self.read(each)) for each in self.files)
+        [method] = to_stored_types([self.method], self.float_type)  # those of its set-up
+        cases = (CaseInputs("", method, self.read(each)) for each in self.files)
         judged = []
         if trial == SUCCEEDED:
             for number, (case, outputs) in enumerate(execute_each(folder / "model.pte", cases, log, again=is_stateful)):
@@ -106,21 +107,23 @@ class Samples:
         return tuple((each.to(dtype) if each.is_floating_point() else each).detach().contiguous() for each in inputs)
 
 
-def add_samples(folder: Path, methods: list[Method], recipe: Recipe) -> list[Method]:
+def add_samples(folder: Path, methods: list[Method], recipe: Recipe, *, needs_score: bool = False) -> list[Method]:
     """Return the methods with the samples in a folder, and with those that calibrate; a factory's calibration stays.
 
-    Call it before a recipe changes the modules. Raises FarmError for a model with several methods, with state
-    that other executions fill, and for a bad sample.
+    Call it before a recipe changes the modules. Raises FarmError for a model with several methods or steps, for a bad
+    sample, and with `needs_score` for a factory without `score`.
     """
     if len(methods) != 1:
         raise FarmError(
             f"`samples` needs a model with one method; this one has {', '.join(each.name for each in methods)}"
         )
     [method] = methods
-    if method.setup or method.steps:
-        key = "setup" if method.setup else "steps"
-        remedy = f"a sample is one execution, so leave `{key}` or `samples` out"
-        raise FarmError(f"`samples` needs a method without `{key}`, which {method.name} has; {remedy}")
+    if method.steps:
+        remedy = "a sample is one execution, so leave `steps` or `samples` out"
+        raise FarmError(f"`samples` needs a method without `steps`, which {method.name} has; {remedy}")
+    if needs_score and method.score is None:
+        remedy = "return `score`, a function (outputs, path) -> number, or leave `score` of `accuracy` out"
+        raise FarmError(f"`accuracy` requires a score, and the factory returns none; {remedy}")
     try:
         files = sample_files(folder)
     except ValueError as error:

@@ -140,7 +140,7 @@ def _export(request: ExportRequest, log: Path) -> Path:
     _log.info("loading the model")
     methods, user_recipe = _load(request, recipe)
     if entry.samples:
-        methods = add_samples(entry.samples, methods, recipe)
+        methods = add_samples(entry.samples, methods, recipe, needs_score=entry.needs_score)
     if request.taps:  # a program with taps is executed once in a session, and samples only calibrate it
         methods = [replace(method, steps=None, samples=None) for method in methods]
     with work_folder(exports_dir) as folder:

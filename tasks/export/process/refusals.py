@@ -39,15 +39,22 @@ def find_refusal(error: BaseException, first_line: str) -> str | None:
     causes: list[BaseException] = [error]
     while causes[-1].__cause__:
         causes.append(causes[-1].__cause__)
-    text = "\n".join(f"{type(each).__name__}: {each}" for each in causes)
+    notes = getattr(error, "__notes__", ())
+    text = "\n".join([*(f"{type(each).__name__}: {each}" for each in causes), *notes])
     for each in TABLE:
         if match := each.pattern.search(text):
-            groups = [(group or "").removeprefix("torch._ops.") for group in match.groups()]
-            sentence = f"{each.cause}; {each.remedy}".format(*groups, line=first_line)
+            sentence = f"{each.cause}; {each.remedy}".format(*map(_shorten, match.groups()), line=first_line)
+            sentence = sentence.replace(" ()", "").rstrip(": ")
             return f"{sentence} ({each.issue})" if each.issue else sentence
-    if FAILS_IN_EAGER in getattr(error, "__notes__", ()):
+    if FAILS_IN_EAGER in notes:
         return f"{first_line}; {FAILS_IN_EAGER}: correct the model or the inputs"
     return None
+
+
+def _shorten(group: str | None) -> str:
+    """Return the text of a group on one line, `x.shape[1]` for `L['x'].size()[1]`, and operators without torch._ops."""
+    line = re.sub(r"\s*\n\s*", ", ", (group or "").removeprefix("torch._ops."))
+    return re.sub(r"L\['(\w+)'\]\.size\(\)", r"\1.shape", line)
 
 
 def note_operator_source(error: Exception, graphs: Iterable[Any]) -> None:

@@ -1,6 +1,6 @@
 """Check that a program's memory fits the sizes at which it is measured."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from devices.errors import FarmError
@@ -23,14 +23,26 @@ def check_sizes(program: Any, dynamic_shapes: Any, shapes: Mapping[str, Inputs])
             for case, inputs in shapes.items():
                 actual = inputs[number].shape[dimension]
                 if reserved is not None and actual > reserved:
-                    dim = _dim_name(dynamic_shapes, number, name, dimension)
+                    dim = getattr(find_dim(dynamic_shapes, number, name, dimension), "__name__", "size")
                     what = f"input `{name}` has the size {actual} in dimension {dimension} in the shape `{case}`"
                     cause = f"its maximum is {maximum}"
                     if maximum is None:
                         cause = (
                             f"without a maximum, ExecuTorch reserves memory for the {reserved} of the example inputs"
                         )
-                    raise FarmError(f'{what}; {cause}: write Dim("{dim or "size"}", max={actual}) or more')
+                    raise FarmError(f'{what}; {cause}: write Dim("{dim}", max={actual}) or more')
+
+
+def check_example(names: Iterable[str], inputs: Inputs, dynamic_shapes: Any) -> None:
+    """Raise FarmError if the `Dim` of a dimension does not allow the size of the example inputs."""
+    for number, (name, each) in enumerate(zip(names, inputs, strict=False)):
+        for dimension, size in enumerate(each.shape):
+            dim = find_dim(dynamic_shapes, number, name, dimension)
+            for key, words, sign in (("max", "maximum", 1), ("min", "minimum", -1)):
+                limit = getattr(dim, key, None)
+                if isinstance(limit, int) and sign * size > sign * limit:
+                    what = f"input `{name}` has the size {size} in dimension {dimension} in the example inputs"
+                    raise FarmError(f'{what}; its {words} is {limit}: write Dim("{dim.__name__}", {key}={size})')
 
 
 def list_sizes(program: Any) -> dict[tuple[str, int], int | None]:
@@ -52,10 +64,10 @@ def check_still_dynamic(before: dict[tuple[str, int], int | None], program: Any)
             raise FarmError(f"{cause} the model; {remedy}")
 
 
-def _dim_name(dynamic_shapes: Any, number: int, name: str, dimension: int) -> str | None:
-    """Return the name of the Dim of a dimension; None for one without a name, such as Dim.DYNAMIC."""
-    is_by_name = isinstance(dynamic_shapes, Mapping)
-    of_input = dynamic_shapes.get(name) if is_by_name else dynamic_shapes[number]
-    if isinstance(of_input, Mapping):
-        return getattr(of_input.get(dimension), "__name__", None)
-    return getattr(of_input[dimension], "__name__", None) if of_input else None
+def find_dim(dynamic_shapes: Any, number: int, name: str, dimension: int) -> Any:
+    """Return what `dynamic_shapes` states for a dimension of an input, such as a Dim; None if it states nothing."""
+    try:
+        of_input: Any = dynamic_shapes.get(name) if isinstance(dynamic_shapes, Mapping) else dynamic_shapes[number]
+        return of_input.get(dimension) if isinstance(of_input, Mapping) else of_input[dimension]
+    except (LookupError, TypeError):  # it states nothing, or has another structure
+        return None

@@ -1,10 +1,14 @@
 """Trace a module: torch.export, with outputs as a runner passes them, and state that ExecuTorch can change."""
 
+import inspect
+from contextlib import nullcontext
 from itertools import compress
 from typing import Any
 
 from devices.errors import FarmError
 from tasks.export.factory import Inputs
+from tasks.export.tracing.guards import noted_guards
+from tasks.export.tracing.sizes import check_example
 
 
 def trace(module: Any, inputs: Inputs, dynamic_shapes: Any) -> tuple[Any, dict[str, str]]:
@@ -17,7 +21,10 @@ def trace(module: Any, inputs: Inputs, dynamic_shapes: Any) -> tuple[Any, dict[s
     import torch
     from torch.export.graph_signature import InputKind, OutputKind
 
-    program, left_out = torch.export.export(module, inputs, dynamic_shapes=dynamic_shapes), {}
+    if dynamic_shapes:
+        check_example(inspect.signature(module.forward).parameters, inputs, dynamic_shapes)
+    with noted_guards(module, dynamic_shapes) if dynamic_shapes else nullcontext():
+        program, left_out = torch.export.export(module, inputs, dynamic_shapes=dynamic_shapes), {}
     if _flatten_outputs(program):
         left_out["outputs that are numbers or text"] = "only tensors are compared"
     written = _written_inputs(program)

@@ -15,7 +15,7 @@ from tasks.bundle.layer_drift import Layer, LayerDrift
 from tasks.bundle.names import LAYER_DRIFT
 from tasks.export.accuracy_limits import AccuracyLimits, max_margin
 from tasks.export.entry import AccuracyRequirement
-from tasks.export.outputs.difference import Difference, TensorFile, compare_tensors, first_difference, score_margin
+from tasks.export.outputs.difference import Difference, TensorFile, compare_tensors, first_difference
 from tasks.store.files import hash_file
 
 ZERO_LIMIT = 1e-3
@@ -52,7 +52,7 @@ class References:
     are_tokens: bool = False
     """The outputs are tokens that were written one after another: after the first that differs, the text is another."""
     choices: Mapping[str, Sequence[dict[str, Any]]] = field(default_factory=dict)
-    """The likeliest tokens at each place of a reference and their scores, see `score_margin`; none if unknown."""
+    """The likeliest tokens at each place of a reference and their scores, see `first_difference`; none if unknown."""
 
 
 def compare_outputs(references: References, collected: Path) -> list[Accuracy]:
@@ -160,7 +160,8 @@ def _judged(
     assert min_snr_db is not None
     is_inaccurate: bool | None
     if references.are_tokens:
-        first, margin = _first_token_difference(references, reference, files)
+        choices = [_reference(references.folder, each).read() for each in references.choices.get(reference, ())]
+        first, margin = first_difference(files[0].read(), files[1].read(), choices)
         figures |= _UNDEFINED_FOR_TOKENS | {"first_difference": first, "margin": margin}
         is_tie = margin is not None and margin <= max_margin(min_snr_db)
         # Where the recipe's numbers are not those of the reference, another text is right, too: in fp32, and in eager
@@ -180,17 +181,6 @@ def _judged(
         is_inaccurate=is_inaccurate,
         **figures,
     )
-
-
-def _first_token_difference(
-    references: References, reference: str, files: tuple[TensorFile, TensorFile]
-) -> tuple[int | None, float | None]:
-    """Return the position of the first token that differs, and the `score_margin` there; None if there is none."""
-    first = first_difference(*files)
-    choices = references.choices.get(reference)
-    if first is None or not choices:
-        return first, None
-    return first, score_margin(first, files, [_reference(references.folder, each) for each in choices])
 
 
 def is_beyond_limit(difference: Difference, min_snr_db: float, *, is_integer: bool) -> bool | None:

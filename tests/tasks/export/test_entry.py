@@ -57,7 +57,18 @@ def test_a_prebuilt_program_is_measured_once_and_not_by_each_recipe(sweeps: Path
         ("- mobilenet_v3", r"sweep\.yaml:3: .*unknown model `mobilenet_v3`.*did you mean `mobilenet_v2`"),
         ("- {name: a, factory: linear, samples: ./absent}", r"absent: no such folder of samples; paths are relative"),
         ("- {name: a, factory: linear, samples: ./empty}", r"empty: no samples; put a file for each sample there"),
-        ("- {name: a, pte: lin.pte, samples: ./weights}", r"`samples` belongs to models with `factory`"),
+        (
+            "- {name: a, pte: lin.pte, samples: ./weights}",
+            r"a \.pte file does not contain; bring the model by `factory`",
+        ),
+        (
+            "- {name: a, transformers: GPT2Config, generate: {prefill: [32]}, samples: ./weights}",
+            r"`samples` does not belong to `generate`; judge the model by a `prompt` and a `text`",
+        ),
+        (
+            "- {name: a, transformers: BertConfig, samples: ./weights, accuracy: {score: 1}}",
+            r"`score` of `accuracy` needs a model with `factory`",
+        ),
         ("- {name: a, factory: linear, keep_samples: true}", r"`keep_samples` needs `samples`"),
         ("- {name: a, factory: linear, accuracy: {score: 0.9}}", r"`score` and `samples_below` of `accuracy` need"),
         ("- {name: a, factory: linear, accuracy: {}}", r"`accuracy` is empty; set one of min_snr_db, top1, score"),

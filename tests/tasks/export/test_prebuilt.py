@@ -102,6 +102,7 @@ def test_every_method_is_a_case_of_its_largest_shapes_and_numbers_are_no_inputs(
         ({"forward": THREE_INPUTS}, {"inputs": ["in.bin"]}, "lists 1 files; the method has 3 inputs"),
         ({"forward": Signature([Unknown()])}, {}, "input 0 of forward is neither a tensor nor a number"),
         ({}, {}, "the program has no methods"),
+        ({"forward": Signature(outputs=[Tensor(has_memory=False)])}, {}, "output 0 of forward has no memory, .*; exp"),
         (
             {"forward": Signature(outputs=[Tensor((4,), is_dynamic=True)])},
             {"inputs": ["float.bin"], "expected": ["in.bin"]},
@@ -218,15 +219,17 @@ def test_a_bundled_program_brings_its_inputs_and_right_outputs(tmp_path: Path) -
     from executorch.devtools.bundled_program.serialize import serialize_from_bundled_program_to_flatbuffer
     from executorch.exir import to_edge
 
-    # given a bundled program with two test cases
+    # given a bundled program with two methods, of which one has two test cases and one none
     model, inputs = torch.nn.Linear(4, 2), [torch.arange(4.0)[None], torch.ones(1, 4)]
-    program = to_edge(torch.export.export(model, (inputs[0],))).to_executorch()
+    traced = torch.export.export(model, (inputs[0],))
+    program = to_edge({"other": traced, "score": traced}).to_executorch()
     cases = [MethodTestCase(inputs=[each], expected_outputs=[model(each).detach()]) for each in inputs]
-    bundled = serialize_from_bundled_program_to_flatbuffer(BundledProgram(program, [MethodTestSuite("forward", cases)]))
+    bundled = serialize_from_bundled_program_to_flatbuffer(BundledProgram(program, [MethodTestSuite("score", cases)]))
     (tmp_path / "lin.bpte").write_bytes(bundled)
-    # then the first is measured
+    # then the method is measured with the first, and the other with seeded inputs
     entry = ModelEntry.model_validate("./lin.bpte", context={"folder": tmp_path})
-    (export,) = import_prebuilt(entry, tmp_path / "exports", 0)
+    other, export = import_prebuilt(entry, tmp_path / "exports", 0)
+    assert (other.model, other.outputs, export.model) == ("./lin.bpte@other", [], "./lin.bpte@score")
     values = [np.fromfile(export.folder / each["file"], np.float32) for each in (*export.inputs, *export.outputs)]
     assert values[0].tolist() == [0, 1, 2, 3]
     assert np.allclose(values[1], model(inputs[0]).detach())

@@ -17,12 +17,14 @@ from tests.fixtures.exports import exported_cases
 ERRORS = {
     "specialized size": (
         "Constraints violated (t)! For more information, run with X.\n  - You marked t as dynamic but your code "
-        "specialized it to be a constant (12). If you're using",
-        "size 12 of the dynamic dimension `t`",
+        "specialized it to be a constant (12). If you're using\ndimension 1 of the input `x`",
+        "size 12 of the dynamic dimension `t` (dimension 1 of the input `x`), since",
     ),
+    "size of one": ("You marked t as dynamic but your code specialized it to be a constant (1). If", "larger size"),
     "constrained size": (
-        "Constraints violated (b)! For more\n  - Not all values of b = L['a'].size()[0] satisfy the guard b % 2.\n",
-        "Not all values of b",
+        "Constraints violated (b)! For more\n  - Not all values of b = L['a'].size()[0] satisfy the guard b % 2.\n"
+        "Suggested fixes:\n  _b = Dim('_b')\n  b = 2*_b\n\nThe error",
+        "Not all values of b = a.shape[0] satisfy the guard b % 2.; change `dynamic_shapes`: _b = Dim('_b'), b = 2*_b",
     ),
     "number from a tensor": ("Could not extract specialized integer from data-dependent expression", "depends on data"),
     "control flow": ("Dynamic control flow is not supported", "torch.cond"),
@@ -123,6 +125,24 @@ def beyond():
 def largest():
     return sized(Dim("rows", min=1, max=4), 4)
 
+def example():
+    return sized(Dim("rows", min=4, max=8), 5)
+
+class Added(torch.nn.Module):
+    def forward(self, values, others):
+        if others.shape[0] > 2:
+            values = values * 2
+        return values + torch.ones(1, 3)
+
+def specialized():
+    values = torch.ones(2, 3), torch.ones(3, 2)
+    shapes = {"values": {1: Dim("columns", max=8)}, "others": {0: Dim("rows", max=8)}}
+    return {"module": Added(), "inputs": values, "dynamic_shapes": shapes}
+
+def limited():
+    values = torch.ones(2, 3), torch.ones(3, 2)
+    return {"module": Added(), "inputs": values, "dynamic_shapes": (None, {0: Dim("rows", max=8)})}
+
 def fixed():
     class Last(torch.nn.Module):
         def __init__(self):
@@ -172,6 +192,25 @@ def test_a_size_beyond_the_memory_of_a_program_is_refused_with_its_input_and_dim
     assert 'memory for the 3 of the example inputs: write Dim("size", max=4)' in unlimited
     [export] = exported_cases("./model.py:largest", "fp32", model.parent / "exports")
     assert export.trial == "succeeded"
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("example", 'has the size 3 in dimension 0 in the example inputs; its minimum is 4: write Dim("rows", min=3)'),
+        (
+            "specialized",
+            "model.py, line 36: `return values + torch.ones(1, 3)`: the model works only with the size 3 of the "
+            "dynamic dimension `columns` (dimension 1 of the input `values`)",
+        ),
+        ("limited", "model.py, line 34: `if others.shape[0] > 2:`: the sizes that `dynamic_shapes` allows do not fit"),
+    ],
+)
+def test_a_dynamic_size_that_the_model_restricts_is_named_with_the_users_line(
+    name: str, sentence: str, model: Path
+) -> None:
+    assert sentence in refusal(f"./model.py:{name}", model.parent)
 
 
 @pytest.mark.torch

@@ -3,17 +3,17 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tasks.export.accuracy_limits import max_margin, recipe_limits
-from tasks.export.exported import Case
 from tasks.export.factory import Method, build_methods
 from tasks.export.lowering import lower
 from tasks.export.outputs import fault_search
-from tasks.export.outputs.fault_search import RUNTIME_TOLERANCE, find_fault, is_fault
+from tasks.export.outputs.fault_search import RUNTIME_TOLERANCE, find_fault, output_error
 from tasks.export.outputs.sentences import fault_sentence
 from tasks.export.recipes import parse_recipe
-from tasks.export.references import CaseInputs, write_tensors
+from tasks.export.references import CaseInputs
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -113,26 +113,24 @@ FLOATS, INTEGERS = torch.tensor([[1.0, 2.0]]), torch.tensor([[1, 2]])
     ],
 )
 def test_integers_that_depend_on_floating_point_values_may_be_others(
-    inputs: Any, other_value: float, other_index: int, is_wrong: bool, tmp_path: Path
+    inputs: Any, other_value: float, other_index: int, is_wrong: bool
 ) -> None:
     program = torch.export.export(Largest(), (inputs,))
     value, index = Largest()(inputs)
     host = [torch.full_like(value, other_value), torch.full_like(index, other_index)]
-    assert is_fault(Case(), tmp_path, (host, [value, index]), program) == is_wrong
+    assert output_error(host, [value, index], program, list).is_wrong == is_wrong
     # and one of another shape is wrong
-    assert is_fault(Case(), tmp_path, ([value, index[None]], [value, index]), program)
+    assert output_error([value, index[None]], [value, index], program, list).is_wrong
 
 
-@pytest.mark.parametrize(("times", "is_wrong"), [(0.99, False), (1.01, True)])
-def test_a_token_is_a_fault_beyond_the_margin_of_a_session(times: float, is_wrong: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("times", "sentence"), [(0.99, "outputs here are 0 times the"), (1.01, "token 1 of the text differs")]
+)
+def test_a_token_is_wrong_beyond_the_margin_of_a_session(times: float, sentence: str) -> None:
     # given a text whose second token is the second likeliest, and a program that computes floating-point values
     eager, host = torch.tensor([5, 6, 7]), torch.tensor([5, 8, 9])
     margin = times * max_margin(recipe_limits("fp32", None).eager_db)
-    choices = [torch.tensor([[5, 0], [6, 8], [7, 0]]), torch.tensor([[0.0, 1.0], [0.0, margin], [0.0, 1.0]])]
-    case = Case(
-        outputs=write_tensors(tmp_path, "output", [eager]),
-        outputs_host=write_tensors(tmp_path, "host", [host]),
-        choices={"eager": write_tensors(tmp_path, "choices", choices)},
-    )
-    program = torch.export.export(Largest(), (FLOATS,))
-    assert is_fault(case, tmp_path, ([host], [eager]), program) == is_wrong
+    choices = [np.array([[5, 0], [6, 8], [7, 0]]), np.array([[0.0, 1.0], [0.0, margin], [0.0, 1.0]])]
+    error = output_error([host], [eager], torch.export.export(Largest(), (FLOATS,)), lambda: choices)
+    assert error.is_wrong == (times > 1)
+    assert error.sentence.startswith(sentence)

@@ -131,12 +131,46 @@ def test_an_empty_folder_and_a_model_with_several_methods_are_refused(tmp_path: 
         add_samples(tmp_path, methods, parse_recipe("fp32"))
 
 
-@pytest.mark.parametrize("key", ["setup", "steps"])
-def test_a_method_with_other_executions_before_the_judged_one_has_no_samples(tmp_path: Path, key: str) -> None:
+def test_a_model_with_steps_or_without_the_required_score_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", IMAGE, SCALE)
-    values: dict[str, Any] = {"setup": {"method": "forward", "inputs": EXAMPLE}, "steps": 2}
-    with pytest.raises(FarmError, match=f"`samples` needs a method without `{key}`, which forward has; .*one exec"):
-        opened(tmp_path, **{key: values[key]})
+    with pytest.raises(FarmError, match=r"`samples` needs a method without `steps`, which forward has; .*one exec"):
+        opened(tmp_path, steps=2)
+    methods = build_methods((Product(), EXAMPLE), "make")
+    with pytest.raises(FarmError, match="`accuracy` requires a score, and the factory returns none; return `score`"):
+        add_samples(tmp_path, methods, parse_recipe("fp32"), needs_score=True)
+
+
+class Remembering(torch.nn.Module):  # type: ignore[misc]
+    """Returns the sum of its input and the one before it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("before", torch.zeros(1, 4))
+
+    def forward(self, values: Any) -> Any:
+        added = values + self.before
+        self.before.copy_(values)
+        return added
+
+
+def test_each_sample_is_executed_after_the_set_up_of_the_model(tmp_path: Path) -> None:
+    # given a model whose set-up stores ones, and two samples that would otherwise add up
+    images, folder, recipe = tmp_path / "images", tmp_path / "export", parse_recipe("fp16")
+    images.mkdir()
+    folder.mkdir()
+    for number in range(2):
+        np.save(images / f"{number}.npy", np.full((1, 4), number + 1, "float32"))
+    setup = {"method": "forward", "inputs": (torch.ones(1, 4),)}
+    sums: list[float] = []
+
+    def score(outputs: Any, _path: Path) -> float:
+        sums.append(float(outputs[0].sum()))
+        return 1.0
+
+    content = {"module": Remembering(), "inputs": (torch.zeros(1, 4),), "setup": setup, "score": score}
+    lower.build(add_samples(images, build_methods(content, "make"), recipe), recipe, folder)
+    # then program and reference have the sums of a sample and the set-up
+    assert sums == [8.0, 8.0, 12.0, 12.0]
 
 
 def test_evenly_spaced_samples_calibrate_int8_static_unless_the_factory_has_its_own(
