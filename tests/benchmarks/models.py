@@ -1,9 +1,11 @@
 """Which models the farm exports: each through the farm and, if that refuses it or its program is wrong, without it.
 
 Run: python -m tests.benchmarks.models suite [PREFIX ...], the models of ExecuTorch's own tests in fp32; or
-     python -m tests.benchmarks.models pairs [PREFIX ...], generated ones: all recipes, static, dynamic, stateful.
+     python -m tests.benchmarks.models pairs [PREFIX ...], generated ones: all recipes, static, dynamic, stateful; or
+     python -m tests.benchmarks.models cost [PREFIX ...], the CPU time of the zoo's exports, beside ExecuTorch alone.
 
-It prints a line for each that is not right, and a table. PREFIX selects models by the beginning of their names.
+The first two print a line for each that is not right, and a table. PREFIX selects models by the beginning of their
+names.
 """
 
 import contextlib
@@ -28,6 +30,7 @@ from executorch.runtime import Runtime
 
 from devices.errors import FarmError
 from tasks.bundle.elements import read_elements
+from tasks.export import zoo
 from tasks.export.accuracy_limits import recipe_limits
 from tasks.export.exported import NotApplicableError, first_line
 from tasks.export.factory import build_methods
@@ -182,7 +185,32 @@ def _is_plain_right(make: Callable[[], Any]) -> bool:
     return False
 
 
+def _print_costs(prefixes: tuple[str, ...]) -> None:
+    """Print the CPU seconds of an export in fp32 with one execution, the least of three interleaved rounds."""
+    torch.set_num_threads(1)
+    share_node_sources()
+
+    def farm(make: Callable[[], Any], name: str) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            lower.build(build_methods(make(), name), parse_recipe("fp32"), Path(folder))
+
+    for name, make in zoo.MODELS.items():
+        if name.startswith(prefixes or ("",)):
+            rounds = [[_cpu_s(_is_plain_right, make), _cpu_s(farm, make, name)] for _ in range(3)]
+            alone, with_farm = map(min, zip(*rounds, strict=True))
+            print(f"{name}: {alone:.1f} s alone, {with_farm:.1f} s, {with_farm / alone:.2f} times", flush=True)
+
+
+def _cpu_s(call: Callable[..., Any], *arguments: Any) -> float:
+    started = sum(os.times()[:4])  # of this process, and of the programs that it starts
+    call(*arguments)
+    return sum(os.times()[:4]) - started
+
+
 def main(what: str = "suite", *prefixes: str) -> None:
+    if what == "cost":
+        _print_costs(prefixes)
+        return
     source = {"suite": "suite_models", "pairs": "generated_models"}[what]
     suite = [(name, "fp32") for name in suite_models.list_models()] if what == "suite" else []
     pairs = suite or generated_models.list_pairs()

@@ -42,7 +42,8 @@ def check_example(names: Iterable[str], inputs: Inputs, dynamic_shapes: Any) -> 
                 limit = getattr(dim, key, None)
                 if isinstance(limit, int) and sign * size > sign * limit:
                     what = f"input `{name}` has the size {size} in dimension {dimension} in the example inputs"
-                    raise FarmError(f'{what}; its {words} is {limit}: write Dim("{dim.__name__}", {key}={size})')
+                    name_of_dim = getattr(dim, "__name__", "size")
+                    raise FarmError(f'{what}; its {words} is {limit}: write Dim("{name_of_dim}", {key}={size})')
 
 
 def list_sizes(program: Any) -> dict[tuple[str, int], int | None]:

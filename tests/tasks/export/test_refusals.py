@@ -201,10 +201,10 @@ def test_a_size_beyond_the_memory_of_a_program_is_refused_with_its_input_and_dim
         ("example", 'has the size 3 in dimension 0 in the example inputs; its minimum is 4: write Dim("rows", min=3)'),
         (
             "specialized",
-            "model.py, line 36: `return values + torch.ones(1, 3)`: the model works only with the size 3 of the "
+            "model.py, line 33: `return values + torch.ones(1, 3)`: the model works only with the size 3 of the "
             "dynamic dimension `columns` (dimension 1 of the input `values`)",
         ),
-        ("limited", "model.py, line 34: `if others.shape[0] > 2:`: the sizes that `dynamic_shapes` allows do not fit"),
+        ("limited", "model.py, line 31: `if others.shape[0] > 2:`: the sizes that `dynamic_shapes` allows do not fit"),
     ],
 )
 def test_a_dynamic_size_that_the_model_restricts_is_named_with_the_users_line(
