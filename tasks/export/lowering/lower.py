@@ -50,7 +50,8 @@ from tasks.export.tracing.sizes import check_still_dynamic, list_sizes
 from tasks.store.files import hash_file
 
 logger = logging.getLogger(__name__)
-_PASSES, _EDGE_PASSES = (attention_as_products, give_values_the_rank_of_caches), (parts_as_slices,)
+_PASSES = (attention_as_products, give_values_the_rank_of_caches)
+_EDGE_PASSES = (parts_as_slices,)
 
 
 def build(
@@ -232,8 +233,9 @@ def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path |
     folder.mkdir()
     try:
         with torch.no_grad():
-            nodes = sum(len(each.program.graph.nodes) for each in model.converted.values())
-            logger.info("lowering %d operators", nodes)
+            logger.info(
+                "lowering %d operators", sum(len(each.program.graph.nodes) for each in model.converted.values())
+            )
             lowered, operators = _lower(model, passes)
         logger.info("writing")
         unwritten = write_program(lowered, folder, with_sources=not model.is_tapped)
