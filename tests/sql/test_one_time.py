@@ -29,9 +29,6 @@ RUNS = st.builds(lambda rest, operators: (1 + rest + sum(operators.values()), op
 
 
 CELL = st.lists(st.lists(RUNS, min_size=1, max_size=9), min_size=1, max_size=6)
-USUAL: Execution = (1000, {CONVOLUTION: 600, LINEAR: 300})
-GLITCH: Execution = (50_000, {CONVOLUTION: 600, LINEAR: 49_300})
-COUNTS = (2, 3, 5, 10)
 
 
 @settings(max_examples=2)
@@ -57,24 +54,6 @@ def test_all_parts_add_up_to_one_time_of_the_cell_everywhere(cells: list[list[li
             assert {model: time_ms for model, time_ms, _ in rows} == times_ms, name
             assert [share for *_, share in rows] == pytest.approx([1] * 8), name
         assert maker.ask("SELECT session_id FROM session_latency WHERE unattributed_share NOT BETWEEN 0 AND 1") == []
-
-
-def test_one_run_or_session_of_fifty_times_the_time_moves_no_share_by_a_point(maker: BundleMaker) -> None:
-    # given sessions of which one has a run that waited for its linear layer, or one waited in every run
-    for count in COUNTS:
-        maker.session([*[USUAL] * (count - 1), GLITCH], model__name=f"{count} runs")
-        for index in range(count):
-            maker.session([USUAL if index else GLITCH] * 3, repetition=index, model__name=f"{count} sessions")
-    maker.load()
-    # then their shares are those of the others
-    shares = "SELECT model, operator, round(share, 9) FROM operator_time WHERE category <> 'Unattributed'"
-    expected = {
-        (f"{count} {what}", *share)
-        for count in COUNTS
-        for what in ("runs", "sessions")
-        for share in (("Convolution", 0.6), ("Fully Connected", 0.3))
-    }
-    assert set(maker.ask(shares)) == expected
 
 
 def test_the_middle_half_is_the_same_in_python_and_in_sql() -> None:

@@ -12,13 +12,11 @@ STEADY = [1000, 1003, 998, 1001, 1005, 997, 1002, 999, 1004, 996] * 5
 
 
 SHAPES: dict[str, tuple[list[int], tuple[object, ...]]] = {
-    "steady": (STEADY, (0, 0.0, 1.0, False, 0, False)),
     "slow start": (
         [run + (100 if index < 4 else 0) for index, run in enumerate(STEADY)],
         (4, -0.004, 0.997, False, 4, False),
     ),
     "drift": ([run + 2 * index for index, run in enumerate(STEADY)], (0, 0.095, 1.073, True, 0, False)),
-    "outliers": ([run + 300 * (index % 16 == 8) for index, run in enumerate(STEADY)], (0, 0.0, 1.001, False, 3, False)),
     "two modes": ([run + 300 * (index % 2) for index, run in enumerate(STEADY)], (0, 0.0, 1.0, False, 0, True)),
     "too few": ([100] * 9, (None,) * 6),
 }

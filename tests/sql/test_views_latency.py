@@ -19,6 +19,12 @@ OUTPUTS = [
     {"output": 1, "max_abs_error": None, "max_rel_error": None, "nonfinite_mismatches": 4},
 ]
 LOOSE = "loose etdump"
+# limits of 50 and values, whether each is outside, which is open of an unknown one, and a note
+LIMITS = [
+    ("max_die_c", 49.9, False, None), ("max_die_c", 50, False, None), ("max_die_c", 50.1, True, None),
+    ("max_die_c", None, None, "no sensor"), ("min_free_memory_mb", 49.9, True, None),
+    ("min_free_memory_mb", 50, False, None), ("min_free_memory_mb", 50.1, False, None),
+]  # fmt: skip
 
 
 def write_sessions(maker: BundleMaker) -> None:
@@ -48,6 +54,9 @@ def write_sessions(maker: BundleMaker) -> None:
         [(100, {"Frobnicate (NC, F32) #1": 10, "native_call_frob.out": 20, CONVOLUTION: 30})], model__name="unknown"
     )
     maker.session([(101, {"Frobnicate (NC, F16) #2": 10})], model__name="unknown")
+    for limit, value, _, note in LIMITS:
+        gate = {"limit": limit, "bound": 50, "value": value, "waited_s": 0, "note": note}
+        maker.session([MS], gates=[gate], model__name="limits")
     (maker.bundles / f"{LOOSE}.etdump").write_bytes(etdump_of([(9, {}), (5 * MS, {}), (7 * MS, {})]))
 
 
@@ -69,6 +78,7 @@ ROWS: list[tuple[str, str, str, list[Any]]] = [
         "device, emulated, precision, variant, mode, threads, night, runs, warmup_runs, median_ms",
         [("unknown", None, "unknown", "unknown", "timing", None, None, 2, 1, 6.0)]),
     ("run_latency", LOOSE, "session_id = etdump_sha256[:16], sweep_id = 'loose-' || session_id", [(True, True)] * 3),
+    ("session_readiness", "limits", "limit_name, value, is_outside, note", LIMITS),
     # shares add up to one with unattributed time
     ("category_share", "shares", "share, category, round(time_ms * 1e6, 6)",
         [(0.05, "Other", 10), (0.2, "GEMM", 40), (0.25, "Unattributed", 50), (0.5, "Convolution", 100)]),

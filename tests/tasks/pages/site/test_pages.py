@@ -30,6 +30,27 @@ def ask(connection: duckdb.DuckDBPyConnection, columns: str, condition: str) -> 
     return connection.execute(f"SELECT {columns} FROM verdict WHERE night = '{NEWEST}' AND {condition}").fetchall()
 
 
+def test_the_farm_has_slower_models_a_slow_device_and_an_emulated_one_that_is_not_judged(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    first, second = (
+        ask(connection, "model, verdict, day(since)", f"device = 'phone-00{number}' ORDER BY model")
+        for number in (1, 2)
+    )
+    assert [row for row in first if row[1] != "no change"] == [
+        ("bert_03", "regression", 20),
+        ("unet_04", "regression", 18),
+    ]
+    assert [(second[at][0], second[at][1]) for at in (1, 3)] == [
+        ("resnet_01", "device slower"),
+        ("vit_02", "device slower"),
+    ]
+    assert ask(connection, "DISTINCT device", "true ORDER BY 1") == [("phone-001",), ("phone-002",)]
+    for view in ("session_latency", "operator_time", "module_time", "cell_overview", "session_overview"):
+        series = f"SELECT count(DISTINCT (device, model)) FROM {view} WHERE night = DATE '{NEWEST}'"
+        assert connection.execute(series).fetchall() == [(12,)], view
+
+
 def test_home_answers_first_and_its_counts_are_those_of_sql(
     pages: Pages, connection: duckdb.DuckDBPyConnection
 ) -> None:
