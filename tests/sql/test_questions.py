@@ -9,7 +9,7 @@ from sql import schema
 from sql.question import questions
 from sql.warehouse import open_read_only
 from tests.fixtures.nights import fields_of, night_of
-from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, BundleMaker
+from tests.fixtures.warehouse import COMPARED, CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, BundleMaker
 
 MS = 1_000_000
 
@@ -117,9 +117,8 @@ def write_texts(maker: BundleMaker) -> None:
             named = {"model__name": f"llm@{case}", "model__tokens": tokens, "model__kv_depth": 0, **of_recipe, **chunk}
             maker.session([scale * ms * MS] * 3, **named)
         for depth, agreement in zip((0, 32), agreements, strict=True):
-            compared = {"max_abs_error": 0.0, "max_rel_error": 0.0, "nonfinite_mismatches": 0, "output": 0}
             accuracy = [
-                {"reference": reference, "top1_agreement": share, "is_inaccurate": agreement < 1, **compared}
+                COMPARED | {"reference": reference, "top1_agreement": share, "is_inaccurate": agreement < 1}
                 for reference, share in (("eager", 0.25), ("fp32", agreement))
             ]
             named = {"model__name": f"llm@tg_d{depth}", "model__tokens": 1, "model__kv_depth": depth, **of_recipe}

@@ -6,42 +6,28 @@ import pytest
 
 from tasks.judge.verdicts.night import describe_inaccuracy
 from tests.fixtures.nights import night_of, week_of
-from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, BundleMaker
+from tests.fixtures.warehouse import COMPARED, CONVOLUTION, CONVOLUTION_SME2, BundleMaker
 
 MS = 1_000_000
 
 
 def outputs(snr_db: float, fp32_db: float = 40.0) -> list[dict[str, Any]]:
     """One output compared with both references; below 10 dB it is inaccurate."""
-    return [
-        {
-            "output": 0,
-            "reference": reference,
-            "max_abs_error": 0.5,
-            "max_rel_error": 0.5,
-            "nonfinite_mismatches": 0,
-            "snr_db": figure,
-            "cosine": 0.9,
-            "top1_agreement": 1.0,
-            "min_snr_db": 10.0,
-            "is_inaccurate": figure < 10,
-        }
-        for reference, figure in (("eager", snr_db), ("fp32", fp32_db))
-    ]
+    common = COMPARED | {"cosine": 0.9, "top1_agreement": 1.0, "min_snr_db": 10.0}
+    figures = {"eager": snr_db, "fp32": fp32_db}
+    return [common | {"reference": name, "snr_db": db, "is_inaccurate": db < 10} for name, db in figures.items()]
 
 
 GOOD, BAD = outputs(50.0), outputs(2.5)
 
 
-SAMPLES = {
-    "output": 0, "reference": "samples", "max_abs_error": 9.0, "max_rel_error": None, "nonfinite_mismatches": 0,
-    "snr_db": 2.0, "min_snr_db": 5.0, "top1_agreement": 0.25, "is_inaccurate": True,
+SAMPLES = COMPARED | {
+    "reference": "samples", "snr_db": 2.0, "min_snr_db": 5.0, "top1_agreement": 0.25, "is_inaccurate": True,
     "samples": {
         "samples": 4, "below": 1, "worst": "b.png", "median_snr_db": 30.0, "score": 0.5, "reference_score": 1.0,
         "min_score": 0.75, "calibrating": 2, "machine": "lab", "sha256": "0" * 64,
     },
 }  # fmt: skip
-COMPARED = {"output": 0, "max_abs_error": 1.0, "max_rel_error": None, "nonfinite_mismatches": 0}
 # outputs without and with SME2, and what is shown instead of the speed-up
 PAIRS: dict[str, tuple[Any, Any, float | None, str | None]] = {
     "accurate": (GOOD, GOOD, 2.0, None),
@@ -54,8 +40,7 @@ PAIRS: dict[str, tuple[Any, Any, float | None, str | None]] = {
 
 def write_sessions(maker: BundleMaker) -> None:
     """Write the sessions of all questions, which have a model each."""
-    older = [{"output": 0, "max_abs_error": 1.0, "max_rel_error": None, "nonfinite_mismatches": 0}]
-    for model, accuracy in (("good", GOOD), ("bad", GOOD), ("bad", BAD), ("without", None), ("older", older)):
+    for model, accuracy in (("good", GOOD), ("bad", GOOD), ("bad", BAD), ("without", None), ("older", [COMPARED])):
         maker.session([MS], model__name=model, accuracy=accuracy)
     for model, (off, on, *_) in PAIRS.items():
         maker.session([(10 * MS, {CONVOLUTION: 8 * MS})], variant="sme2_off", accuracy=off, model__name=model)
@@ -89,9 +74,8 @@ def write_sessions(maker: BundleMaker) -> None:
     maker.session([MS], accuracy=text, model__name="text")
     wrong = {"reference": "eager", "is_inaccurate": True, "nonfinite_mismatches": 3, "cause": "exp of NaN is 0"}
     maker.session([MS], accuracy=[COMPARED | wrong], model__name="fault")
-    maker.session(
-        [MS], accuracy=[COMPARED | {"reference": "host", "is_inaccurate": False}, SAMPLES], model__name="samples"
-    )
+    host = COMPARED | {"reference": "host", "is_inaccurate": False}
+    maker.session([MS], accuracy=[host, SAMPLES], model__name="samples")
 
 
 def of(farm: BundleMaker, view: str, model: str, columns: str) -> list[tuple[Any, ...]]:

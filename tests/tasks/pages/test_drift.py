@@ -28,7 +28,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for day in range(1, 29):
         fields = json.loads(json.dumps(fields_of(day)).replace("2026-11", "2026-10"))  # no night is in the future
         night_of(maker, day, 1.0015**day, sessions=3, **fields)
-        night_of(maker, day, sessions=3, model__name="steady", **fields)
+        night_of(maker, day, sessions=1, model__name="steady", **fields)
     maker.load()
     return maker.warehouse
 

@@ -33,10 +33,11 @@ def put(bucket: str, path: str, content: bytes) -> None:
     s3_client().put_object(Bucket=bucket, Key=path, Body=content)
 
 
-def put_bundle(bucket: str, files: dict[str, tuple[bytes, int]], at: str = PREFIX) -> str:
-    """Put a bundle with files of this content and of this size in its session.json."""
-    record: dict[str, Any] = json.loads(record_text(ended(SESSIONS[2], "succeeded")))
-    folder = f"{at}/{SESSIONS[2].session_id}"
+def put_bundle(bucket: str, files: dict[str, tuple[bytes, int]], sweep_id: str | None = None, **changes: Any) -> str:
+    """Put a bundle with files of this content and of this size in its session.json; return its folder."""
+    record: dict[str, Any] = json.loads(record_text(ended(SESSIONS[2], "succeeded"))) | changes
+    record["sweep"] |= {"sweep_id": sweep_id} if sweep_id else {}
+    folder = f"{PREFIX}/{SESSIONS[2].session_id}"
     for name, (content, size_bytes) in files.items():
         file = FileRecord(sha256=hashlib.sha256(content).hexdigest(), bytes=size_bytes)
         record["files"][name] = file.model_dump()
@@ -82,6 +83,21 @@ def test_a_file_of_another_size_than_recorded_is_damage(
     assert ("has 6 bytes or more; its session.json states 5" in sentence) == (size_bytes == 5)
     # and nothing of it is left in the cache
     assert not list((tmp_path / "var").rglob("stdout.txt"))
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("key", ["session_id", "sweep.sweep_id", "files"])
+def test_a_bundle_in_s3_writes_nowhere_but_into_its_own_folder(
+    bucket: str, store: BundleStore, tmp_path: Path, key: str
+) -> None:
+    # given a stranger's bundle whose file is to land in a folder of the user
+    (home := tmp_path / "home").mkdir()
+    name = str(home / "authorized_keys") if key == "files" else "authorized_keys"
+    moved = {} if key == "files" else {key.rpartition(".")[2]: "../../../../../home/authorized_keys"}
+    put_bundle(bucket, {name: (b"a stranger's key", 16)}, **moved)
+    # then it is refused in a sentence that names the key, and nothing was written there
+    assert f"`{key}" in refusal(fetch_all(store))
+    assert list(home.iterdir()) == []
 
 
 @pytest.mark.parametrize("where", ["bucket", "folder"])

@@ -1,14 +1,11 @@
 """Stores of bundles keep one promise, in a folder and in object storage: complete or absent, and never replaced."""
 
-import hashlib
-import json
 import random
 from pathlib import Path
 
 import pytest
 
-from tasks.bundle.record import BundleError, FileRecord, SessionRecord
-from tasks.bundle.session_json import record_text
+from tasks.bundle.record import BundleError, SessionRecord
 from tasks.store.archives import archive_path, pack_bundles, packed_records, unpack_bundles, verify_archive
 from tasks.store.bundle_store import BundleStore, Forgotten
 from tasks.store.files import hash_file
@@ -173,33 +170,6 @@ def test_a_changed_or_lost_file_in_s3_is_found_by_a_check(bucket: str, tmp_path:
         assert [damaged in refused for _, refused in fetched.refused] == [True]
         with pytest.raises(BundleError, match=damaged):
             store.find(damaged)
-
-
-@pytest.mark.fault
-@pytest.mark.parametrize("key", ["session_id", "sweep.sweep_id", "files"])
-def test_a_bundle_in_s3_writes_nowhere_but_into_its_own_folder(bucket: str, tmp_path: Path, key: str) -> None:
-    # given a sound bundle, and a stranger's whose file is to land in a folder of the user
-    store = remote(bucket, tmp_path)
-    good = publish(store, tmp_path, 1)
-    (home := tmp_path / "home").mkdir()
-    target = str(home / "authorized_keys") if key == "files" else "../../../../../home/authorized_keys"
-    content = b"a stranger's key"
-    name = target if key == "files" else "authorized_keys"
-    file = FileRecord(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
-    record = json.loads(record_text(ended(SESSIONS[2], "succeeded"))) | {"files": {name: file.model_dump()}}
-    owner = record["sweep"] if key == "sweep.sweep_id" else record
-    owner |= {} if key == "files" else {key.rpartition(".")[2]: target}
-    prefix = f"farm/bundles/{NIGHT.sweep_id}/0123456789abcdef"
-    client = s3_client()
-    client.put_object(Bucket=bucket, Key=f"{prefix}/session.json", Body=json.dumps(record).encode())
-    client.put_object(Bucket=bucket, Key=f"{prefix}/{file.sha256[:16]}-{name}", Body=content)
-    # when the bucket is fetched for loading
-    fetched = store.local_folders(None, lambda _hashes: set())
-    # then the stranger's bundle is refused in a sentence that names the key, and nothing was written there
-    assert [read_bundle(folder).session_id for folder in fetched.folders] == [good]
-    [(_, sentence)] = fetched.refused
-    assert f"`{key}" in sentence
-    assert list(home.iterdir()) == []
 
 
 @pytest.mark.fault

@@ -14,7 +14,7 @@ from tasks.results.reader import Reader
 from tests.fixtures.big_farm import write_big_farm
 from tests.fixtures.nights import fields_of, night_of
 from tests.fixtures.pages import Pages
-from tests.fixtures.warehouse import BundleMaker
+from tests.fixtures.warehouse import COMPARED, BundleMaker
 
 EVIL_MODEL, EVIL_DEVICE = "</script><script>alert(1)</script>\u202e\x1b[2J", "../../x\u202e\x9b"
 """Names that would be HTML, a script, another folder, another direction of text or a command of a terminal."""
@@ -47,10 +47,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     compared outputs, one that got slower and failed once, and a device with two sweeps in its newest night.
     """
     maker = BundleMaker(tmp_path_factory.mktemp("small"))
-    compared = [{"output": 0, "max_abs_error": 1e-6, "max_rel_error": 1e-3, "nonfinite_mismatches": 0}]
     for day in (2, 3):
         for model in ("a..b", "c...d"):
-            night_of(maker, day, sessions=1, model__name=model, accuracy=compared)
+            night_of(maker, day, sessions=1, model__name=model, accuracy=[COMPARED])
         night_of(maker, day, sessions=1, model__name=EVIL_MODEL, device__name=EVIL_DEVICE)
     for number, (minute, time_ms) in enumerate(((20, 3), (10, 2), (0, 1))):
         fields = fields_of(3) | {"started_at": f"2026-11-03T01:{minute:02}:00+00:00"}

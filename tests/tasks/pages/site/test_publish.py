@@ -25,8 +25,8 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[BundleMaker, Pa
     folder = tmp_path_factory.mktemp("published")
     maker = BundleMaker(folder / "farm")
     for day in (1, 2, 3):
-        night_of(maker, day, sessions=2)
-        night_of(maker, day, sessions=2, model__name="other")
+        night_of(maker, day, sessions=1)
+        night_of(maker, day, sessions=1, model__name="other")
     maker.load()
     done = publish_site(maker.warehouse, str(folder / "site"))
     files = files_at(str(folder / "site"))
@@ -58,7 +58,7 @@ def test_pages_that_are_read_together_are_those_that_are_read_alone_and_written_
 def test_a_new_night_writes_what_it_changed_and_leaves_older_nights(farm: BundleMaker, tmp_path: Path) -> None:
     site = str(tmp_path / "site")
     before = files_at(site)
-    night_of(farm, 4, sessions=2)
+    night_of(farm, 4, sessions=1)
     farm.load()
     publish_site(farm.warehouse, site)
     # then the new night, the model and the pages about it are written, and nothing else
@@ -79,7 +79,7 @@ def test_no_page_links_to_one_that_was_removed(
     # given a published site that has the pages of two nights from now on
     monkeypatch.setattr(page_cache, "_MAX_NIGHTS", 2)
     for day in (4, 5):
-        night_of(farm, day, sessions=2, model__name="other")
+        night_of(farm, day, sessions=1, model__name="other")
     farm.load()
     assert publish_site(farm.warehouse, str(tmp_path / "site")).removed > 0
     pages = files_at(str(tmp_path / "site"))
