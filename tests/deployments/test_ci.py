@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,62 +38,59 @@ def make():
 """
 
 
-@dataclass
-class Comments:
-    """A stand-in for the comments of a pull request: their texts, and how they were written."""
+class Job:
+    """A job of CI on a pull request: its folder of answers, its summary, and a stand-in for the comments."""
 
-    url: str
-    bodies: list[str] = field(default_factory=list)
-    writes: list[str] = field(default_factory=list)
-    tokens: set[str] = field(default_factory=set)
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder, self.url = folder, url
+        self.out = folder / "out"
+        self.out.mkdir()
+        self.bodies: list[str] = []
+        self.writes: list[str] = []
+        self.tokens: set[str] = set()
+
+    def answer(self, name: str, *rows: dict[str, Any]) -> None:
+        (self.out / f"{name}.json").write_text(json.dumps(rows), encoding="utf-8")
+
+    def note(self, file: str, text: str) -> None:
+        (self.out / file).write_text(text, encoding="utf-8")
+
+    @property
+    def summary(self) -> str:
+        return (self.folder / "summary.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def comments() -> Iterator[Comments]:
+def job(tmp_path: Path) -> Iterator[Job]:
     class Handler(Quiet):
-        def answer(self, content: object) -> None:
-            data = json.dumps(content).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
         def do_GET(self) -> None:
             page = int(self.path.rpartition("page=")[2])
-            pull_request.tokens.add(self.headers["Authorization"])
-            everything = [{"id": number, "body": body} for number, body in enumerate(pull_request.bodies)]
-            self.answer(everything[100 * (page - 1) : 100 * page])
+            of_pull_request.tokens.add(self.headers["Authorization"])
+            everything = [{"id": number, "body": body} for number, body in enumerate(of_pull_request.bodies)]
+            self.answer(200, json.dumps(everything[100 * (page - 1) : 100 * page]))
 
         def do_POST(self) -> None:
-            pull_request.writes.append(self.command)
-            body = str(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["body"])
-            number = len(pull_request.bodies) if self.command == "POST" else int(self.path.rpartition("/")[2])
-            pull_request.bodies[number:] = [body, *pull_request.bodies[number + 1 :]]
-            self.answer({})
+            of_pull_request.writes.append(self.command)
+            number = len(of_pull_request.bodies) if self.command == "POST" else int(self.path.rpartition("/")[2])
+            of_pull_request.bodies[number:] = [str(self.content()["body"]), *of_pull_request.bodies[number + 1 :]]
+            self.answer(200, "{}")
 
         do_PATCH = do_POST
 
     with serving(Handler) as port:
-        pull_request = Comments(f"http://127.0.0.1:{port}/repos/o/r/issues/1/comments")
-        yield pull_request
-
-
-def answer(folder: Path, name: str, *rows: dict[str, Any]) -> None:
-    folder.mkdir(exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(rows), encoding="utf-8")
+        of_pull_request = Job(tmp_path, f"http://127.0.0.1:{port}/repos/o/r/issues/1/comments")
+        yield of_pull_request
 
 
 @pytest.fixture
-def comment(
-    comments: Comments, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Comment:
-    """Run the step on the answers in `out`, and return what it printed to standard error."""
+def comment(job: Job, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Comment:
+    """Run the step of the job, and return what it printed to standard error."""
 
-    def run(url: str = comments.url) -> str:
-        monkeypatch.setenv("ETFARM_COMMENTS", url)
-        monkeypatch.setenv("ETFARM_TOKEN", "secret-token")
-        monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
-        assert step.main(tmp_path / "out") == 0
+    def run(url: str = job.url) -> str:
+        variables = {"ETFARM_COMMENTS": url, "ETFARM_TOKEN": "secret-token"}
+        for name, value in (variables | {"GITHUB_STEP_SUMMARY": str(job.folder / "summary.md")}).items():
+            monkeypatch.setenv(name, value)
+        assert step.main(job.out) == 0
         printed = capsys.readouterr()
         assert "secret-token" not in printed.out + printed.err
         return printed.err
@@ -102,70 +98,54 @@ def comment(
     return run
 
 
-def summary(folder: Path) -> str:
-    return (folder / "summary.md").read_text(encoding="utf-8")
-
-
-def test_without_a_change_there_is_a_summary_and_no_comment(
-    comments: Comments, comment: Comment, tmp_path: Path
-) -> None:
+def test_without_a_change_there_is_a_summary_and_no_comment(job: Job, comment: Comment) -> None:
     # given a program that is the same
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "ears.note").write_text("ears is the same program as before; it was not measured\n")
+    unchanged = "ears is the same program as before; it was not measured"
+    job.note("ears.note", f"{unchanged}\n")
     comment()
-    assert summary(tmp_path).startswith(
-        "**Nothing was measured: ears is the same program as before; it was not measured**\n"
-    )
+    assert job.summary.startswith(f"**Nothing was measured: {unchanged}**\n")
     # and cells without a change, without times, and on one side alone
     only_in_b = SAME | {"answer": "only in B", "in_words": None, "ratio": None, "time_a_ms": None, "device": "phone"}
     simulated = SAME | {"answer": None, "in_words": "simulated: no times", "ratio": None, "device": "made-up"}
-    answer(tmp_path / "out", "voice.host", SAME, only_in_b, simulated)
+    job.answer("voice.host", SAME, only_in_b, simulated)
     comment()
-    assert "No series slower of 2; not slower: 1; simulated, without times: 1;" in summary(tmp_path)
-    assert "- only in B: voice fp32 on phone, " in summary(tmp_path)
-    assert (comments.bodies, comments.tokens) == ([], {"Bearer secret-token"})
+    assert "No series slower of 2; not slower: 1; simulated, without times: 1;" in job.summary
+    assert "- only in B: voice fp32 on phone, " in job.summary
+    assert (job.bodies, job.tokens) == ([], {"Bearer secret-token"})
 
 
 @pytest.mark.parametrize("row", [SAME | {"pte_bytes_b": 2}, SAME | {"answer": "inaccurate"}, FASTER, None])
 def test_another_size_wrong_outputs_and_a_failed_comparison_are_worth_a_comment(
-    comments: Comments, comment: Comment, tmp_path: Path, row: dict[str, Any] | None
+    job: Job, comment: Comment, row: dict[str, Any] | None
 ) -> None:
-    answer(tmp_path / "out", "voice.host", *([row] if row else []))
+    job.answer("voice.host", *([row] if row else []))
     if row is None:
-        (tmp_path / "out" / "voice.host.failed").write_text("voice on host could not be compared: no answer")
+        job.note("voice.host.failed", "voice on host could not be compared: no answer")
     comment()
-    assert len(comments.bodies) == 1
+    assert len(job.bodies) == 1
 
 
-def test_one_comment_is_made_for_a_change_and_updated_in_place_when_it_is_gone(
-    comments: Comments, comment: Comment, tmp_path: Path
-) -> None:
-    # given 3100 comments of others
-    comments.bodies += [f"comment {number}" for number in range(3100)]
-    answer(tmp_path / "out", "voice.host", SLOWER)
-    comment()
-    assert len(comments.bodies) == 3101
-    assert "1 of 1 series slower" in comments.bodies[-1]
-    # when the next push repairs it
-    answer(tmp_path / "out", "voice.host", SAME)
-    comment()
-    # then the same comment states that
-    assert len(comments.bodies) == 3101
-    assert "No series slower of 1" in comments.bodies[-1]
-    assert comments.writes == ["POST", "PATCH"]
+def test_one_comment_is_made_for_a_change_and_updated_in_place_when_it_is_gone(job: Job, comment: Comment) -> None:
+    # given 3100 comments of others; when a push is slower, and the next one repairs it
+    job.bodies += [f"comment {number}" for number in range(3100)]
+    for row, sentence in ((SLOWER, "1 of 1 series slower"), (SAME, "No series slower of 1")):
+        job.answer("voice.host", row)
+        comment()
+        # then the same comment states that
+        assert (len(job.bodies), sentence in job.bodies[-1]) == (3101, True)
+    assert job.writes == ["POST", "PATCH"]
 
 
 def test_the_answer_about_all_files_and_devices_is_in_the_first_line_and_the_rest_is_folded(
-    comments: Comments, comment: Comment, tmp_path: Path
+    job: Job, comment: Comment
 ) -> None:
-    out = tmp_path / "out"
-    answer(out, "voice.host", SLOWER)
-    answer(out, "voice.phone", SLOWER | {"device": "phone", "ratio": 1.5, "in_words": "slower 50.0 % (48.0 to 52.0 %)"})
-    answer(out, "ears.host", FASTER | {"model": "ears", "pte_bytes_b": 800_000}, SAME, UNKNOWN)
-    (out / "eyes.host.failed").write_text("eyes on host could not be compared: /home/ci/eyes.pte: no such file")
-    (out / "nose.note").write_text("nose is the same program as before; it was not measured")
+    job.answer("voice.host", SLOWER)
+    job.answer("voice.phone", SLOWER | {"device": "phone", "ratio": 1.5, "in_words": "slower 50.0 % (48.0 to 52.0 %)"})
+    job.answer("ears.host", FASTER | {"model": "ears", "pte_bytes_b": 800_000}, SAME, UNKNOWN)
+    job.note("eyes.host.failed", "eyes on host could not be compared: /home/ci/eyes.pte: no such file")
+    job.note("nose.note", "nose is the same program as before; it was not measured")
     comment()
-    (body,) = comments.bodies
+    (body,) = job.bodies
     mark, first, *rest = [line for line in body.splitlines() if line]
     assert mark == "<!-- etfarm compare -->"
     assert first == (
@@ -183,19 +163,17 @@ def test_the_answer_about_all_files_and_devices_is_in_the_first_line_and_the_res
     assert any("nose is the same program" in line for line in rest[folded:])
 
 
-def test_a_comment_has_at_most_60_lines_and_nothing_in_names_acts(
-    comments: Comments, comment: Comment, tmp_path: Path
-) -> None:
+def test_a_comment_has_at_most_60_lines_and_nothing_in_names_acts(job: Job, comment: Comment) -> None:
     hostile = (
         "@team <img src=x> | [x](http://x) `rm`\n# <!-- etfarm compare --> www.x.org GH-26 #26 __x__ \u202e\x1b[2J"
     )
     many = [SLOWER | {"model": hostile, "device": f"d{number}"} for number in range(200)]
-    answer(tmp_path / "out", "a.b", *many, *(SAME | {"device": f"d{number}"} for number in range(200)))
+    job.answer("a.b", *many, *(SAME | {"device": f"d{number}"} for number in range(200)))
     for number in range(50):
-        (tmp_path / "out" / f"{number}.note").write_text(hostile)
-        (tmp_path / "out" / f"{number}.failed").write_text(hostile)
+        job.note(f"{number}.note", hostile)
+        job.note(f"{number}.failed", hostile)
     comment()
-    (body,) = comments.bodies
+    (body,) = job.bodies
     assert len([line for line in body.splitlines() if line.strip()]) <= 60
     assert "185 more: see the files of the job" in body
     assert body.count("<!--") == 1
@@ -206,16 +184,16 @@ def test_a_comment_has_at_most_60_lines_and_nothing_in_names_acts(
 
 
 def test_a_comment_that_cannot_be_written_leaves_the_summary_and_the_step_needs_nothing_but_python(
-    comment: Comment, tmp_path: Path
+    job: Job, comment: Comment
 ) -> None:
-    answer(tmp_path / "out", "voice.host", SLOWER)
-    words = [sys.executable, "-S", str(CI / "comment.py"), str(tmp_path / "out")]  # -S: without installed packages
+    job.answer("voice.host", SLOWER)
+    words = [sys.executable, "-S", str(CI / "comment.py"), str(job.out)]  # -S: without installed packages
     printed = subprocess.run(words, env={}, capture_output=True, text=True, check=True).stdout
     assert printed.startswith("**1 of 1 series slower")
-    assert comment("http://example.org/comments").startswith(
-        "the comment was not written: http://example.org/comments?"
-    )
-    assert "slower" in summary(tmp_path)
+    # and the token is sent over https alone
+    url = "http://example.org/comments"
+    assert comment(url).startswith(f"the comment was not written: {url}?")
+    assert "slower" in job.summary
 
 
 def test_the_action_and_the_template_give_the_script_every_variable_that_it_needs() -> None:
@@ -246,13 +224,13 @@ def test_the_workflow_that_runs_a_forks_code_has_no_secret_and_the_one_with_a_to
     assert set(action["with"]) <= set(yaml.safe_load((CI / "action.yml").read_text(encoding="utf-8"))["inputs"])
 
 
-def run_steps(farm: Farm, head: Path, base: Path, url: str) -> subprocess.CompletedProcess[str]:
+def run_steps(farm: Farm, url: str) -> subprocess.CompletedProcess[str]:
     environment = {
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
         "HOME": str(farm.folder),
         "ETFARM_DATA_DIR": str(farm.data_dir),
-        "ETFARM_BASE": str(base),
-        "ETFARM_HEAD": str(head),
+        "ETFARM_BASE": str(farm.folder / "base"),
+        "ETFARM_HEAD": str(farm.folder / "head"),
         "ETFARM_DEVICES": "here",
         "ETFARM_INVENTORY": str(farm.inventory),
         "ETFARM_SESSIONS": "5",
@@ -266,14 +244,14 @@ def run_steps(farm: Farm, head: Path, base: Path, url: str) -> subprocess.Comple
 
 @pytest.mark.thorough
 @pytest.mark.torch
-def test_a_pull_request_that_makes_a_model_slower_fails_with_a_comment(farm: Farm, comments: Comments) -> None:
+def test_a_pull_request_that_makes_a_model_slower_fails_with_a_comment(farm: Farm, job: Job) -> None:
     pytest.importorskip("executorch", reason="exports and the runner need the export extra")
     # given a baseline, a change with much more to do, a new file, and a script that a fork put beside them
     folders = {side: farm.folder / side for side in ("base", "head")}
     for folder in folders.values():
         folder.mkdir()
     # and folders without a common file are a mistake, and no success
-    nothing = run_steps(farm, folders["head"], folders["base"], comments.url)
+    nothing = run_steps(farm, job.url)
     assert nothing.returncode == 2
     assert "have no .pte file of the same name; nothing was compared" in nothing.stderr
     (farm.folder / "much.py").write_text(MUCH, encoding="utf-8")
@@ -286,10 +264,10 @@ def test_a_pull_request_that_makes_a_model_slower_fails_with_a_comment(farm: Far
         shutil.copy(folders["head"] / "voice.pte", folder / "unchanged.pte")
     (folders["head"] / "model.py").write_text("raise SystemExit('a stranger runs')", encoding="utf-8")
     # when CI runs the steps in a clean shell
-    done = run_steps(farm, folders["head"], folders["base"], comments.url)
+    done = run_steps(farm, job.url)
     # then the job fails, the comment has the answer first, and nothing of the change was executed but its programs
-    assert done.returncode == 1, (done.stdout, done.stderr, comments.bodies)
-    (body,) = comments.bodies
+    assert done.returncode == 1, (done.stdout, done.stderr, job.bodies)
+    (body,) = job.bodies
     assert "1 of 1 series slower: voice as_is on here, SME2 off, one thread, " in body
     assert "new is new" in body
     assert "unchanged is the same program as before; it was not measured" in body

@@ -12,8 +12,9 @@ from devices.device import Device
 from devices.errors import FileRefused, OutputTooLong
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
+pytestmark = pytest.mark.fault
 
-@pytest.mark.fault
+
 def test_a_file_larger_than_its_limit_is_refused_and_leaves_nothing(device: Device, tmp_path: Path) -> None:
     # given a sparse file, one for which the kernel states 0 bytes, and a local file that they would replace
     remote, local = Path(device.root) / "file", tmp_path / "here" / "local"
@@ -30,7 +31,6 @@ def test_a_file_larger_than_its_limit_is_refused_and_leaves_nothing(device: Devi
     assert [path.read_text() for path in local.parent.iterdir()] == ["precious"]
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("what", ["a link to /dev/zero", "a link to /usr", "a pipe"])
 def test_what_is_not_a_file_is_refused_and_not_waited_for(device: Device, tmp_path: Path, what: str) -> None:
     path = Path(device.root) / "model.etdump"
@@ -44,7 +44,6 @@ def test_what_is_not_a_file_is_refused_and_not_waited_for(device: Device, tmp_pa
     assert not (tmp_path / "here").exists()
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_a_command_that_prints_without_end_is_killed(
     device: Device, alive: Callable[[int], bool], monkeypatch: pytest.MonkeyPatch, stream: str

@@ -14,7 +14,7 @@ from tests.fixtures.devices import SILENCE_S, LinkedDevice
 from tests.fixtures.jobs import in_background
 from tests.fixtures.waiting import ENOUGH_S, SCALE, change_policy, wait_for
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.fault]
 
 # A loss is reported within this time, with the shortened silence of `linked`; as shipped it is 12 s.
 SOON_S = 5 * SCALE
@@ -43,7 +43,6 @@ def break_link(linked: LinkedDevice, failure: str) -> None:
         linked.link.stalled = True
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_link_that_breaks_during_a_command_is_a_lost_device(linked: LinkedDevice, failure: str) -> None:
     probe(linked.device)
@@ -66,7 +65,6 @@ def test_a_device_that_is_silent_but_there_is_waited_for(linked: LinkedDevice) -
     assert result.stdout == b"done\n"
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_link_that_breaks_during_an_upload_leaves_no_file(linked: LinkedDevice, tmp_path: Path, failure: str) -> None:
     probe(linked.device)
@@ -85,7 +83,6 @@ def test_a_link_that_breaks_during_an_upload_leaves_no_file(linked: LinkedDevice
     assert Path(linked.device.root, "file").read_bytes() == (tmp_path / "there").read_bytes()
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_link_that_breaks_during_a_fetch_leaves_no_local_file(
     linked: LinkedDevice, tmp_path: Path, failure: str
@@ -111,7 +108,6 @@ def test_a_link_that_breaks_during_a_fetch_leaves_no_local_file(
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.fault
 def test_at_a_deadline_on_a_dead_link_the_device_is_lost_and_not_merely_late(
     linked: LinkedDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:

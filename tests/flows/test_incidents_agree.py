@@ -29,7 +29,7 @@ from tests.fixtures.warehouse import BundleMaker
 BASELINE, NIGHTS = 4, 12
 MODELS, DEVICE_PAGES = ("voice", "ranker"), ["devices/host.html"]
 EVENTS = ("same", "same", "slower", "back", "device", "failed", "busy", "absent", "inaccurate")
-SEEDS = [*range(2), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(2, 20))]
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(1, 20))]
 OUTPUT = {"output": 0, "reference": "eager", "max_abs_error": 0.5, "max_rel_error": 0.5, "nonfinite_mismatches": 0}
 OUTPUT |= {"snr_db": 2.5, "min_snr_db": 10.0, "is_inaccurate": True}
 Open = set[tuple[str, str, str]]

@@ -19,10 +19,9 @@ from tasks.runner.toolchain import host_platform
 from tasks.store.workspace import Workspace
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
-pytestmark = pytest.mark.usefixtures("server")
+pytestmark = [pytest.mark.usefixtures("server"), pytest.mark.fault]
 
 
-@pytest.mark.fault
 def test_a_device_whose_probe_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given four devices, of which three are broken in different ways
     workspace = Workspace(tmp_path / "var")
@@ -49,7 +48,6 @@ def test_a_device_whose_probe_fails_does_not_stop_the_others(tmp_path: Path, mon
     assert (sound.unusable, sound.platform) == (None, "linux-x86_64")
 
 
-@pytest.mark.fault
 def test_a_platform_whose_runner_fails_does_not_stop_the_others_and_waiting_asks_the_server_for_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

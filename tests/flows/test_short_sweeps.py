@@ -79,57 +79,6 @@ def dry_run(farm: StandInFarm, monkeypatch: pytest.MonkeyPatch) -> SweepPlan:
     return preview_sweep(request_of(farm)).plan
 
 
-@pytest.fixture
-def done(stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch) -> StandInFarm:
-    """A farm whose sweep of today has a result for every session that the dry run listed, and for no other."""
-    farm = stand_in_farm
-    monkeypatch.setattr(prepare, "read_local_export", lambda *_, **__: (farm.export,))
-    farm.write_inventory()
-    before = dry_run(farm, monkeypatch)
-    assert not before.is_complete
-    assert farm.sweep().is_completed()
-    listed = {session.session_id for session in before.devices["here"].left}
-    assert {path.parent.name for path in farm.data_dir.glob("bundles/*/*/session.json")} == listed
-    assert dry_run(farm, monkeypatch).is_complete
-    return farm
-
-
-def test_a_sweep_with_nothing_left_ends_as_its_flow_does_until_something_changes(
-    done: StandInFarm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # given the end of the flow when it finds nothing to measure
-    of_flow = state_data(done.sweep())
-    assert of_flow.message.startswith("sessions: 3 already done; report: ")
-    # when the same start is planned without it, then the end is the same, and the report is written
-    found = ending(done)
-    assert found is not None
-    assert (found.sweep_id, found.message, found.is_bad) == (of_flow.sweep_id, of_flow.message, False)
-    assert found.report is not None
-    # but a changed model, one that must be exported, another runner, and a pending comparison are not missed
-    for place, name, change in (
-        (done, "export", replace(done.export, pte_sha256="f" * 64)),
-        (prepare, "read_local_export", lambda *_, **__: None),
-        (done, "runner", replace(done.runner, runner_sha256="e" * 64)),
-        (complete_sweep, "same_night_jobs", lambda jobs, *_: jobs),
-    ):
-        with monkeypatch.context() as changed:
-            changed.setattr(place, name, change)
-            assert ending(done) is None, name
-    # nor more sessions, a new device, and a forgotten session
-    done.sweep_file.write_text(SWEEP.replace("sessions: 2", "sessions: 3"), encoding="utf-8")
-    assert ending(done) is None
-    done.sweep_file.write_text(SWEEP, encoding="utf-8")
-    inventory = done.inventory.read_text(encoding="utf-8")
-    there = {"name": "there", "transport": "local", "root": str(done.folder / "there")}
-    done.inventory.write_text(json.dumps({"devices": [*json.loads(inventory)["devices"], there]}), encoding="utf-8")
-    assert ending(done) is None
-    done.inventory.write_text(inventory, encoding="utf-8")
-    assert ending(done) is not None
-    session = next(done.data_dir.glob("bundles/*/*/session.json")).parent.name
-    forget_target(Workspace(done.data_dir), session, "a test")
-    assert ending(done) is None
-
-
 def test_that_nothing_is_left_is_found_without_prefect_and_torch() -> None:
     loaded = "import sys, flows.complete_sweep; print({'prefect', 'torch', 'executorch'} & set(sys.modules))"
     assert run_python("-c", loaded).stdout == "set()\n"
@@ -137,7 +86,10 @@ def test_that_nothing_is_left_is_found_without_prefect_and_torch() -> None:
 
 @pytest.fixture(scope="module")
 def swept(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
-    """A sweep, and all that it told: to two services, of which one refuses, in its log, and on the terminal."""
+    """A sweep, and all that it told: to two services, of which one refuses, in its log, and on the terminal.
+
+    It has a result for every session that the dry run listed, and for no other.
+    """
     log, warnings = list[str](), list[str]()
     handler = logging.Handler()
     handler.emit = lambda record: log.append(record.getMessage())  # type: ignore[method-assign]
@@ -163,11 +115,17 @@ def swept(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         set_up_json_log()
         for each in loggers:
             each.addHandler(handler)
+        patched.setattr(prepare, "read_local_export", lambda *_, **__: (farm.export,))
+        plan = dry_run(farm, patched)
+        assert not plan.is_complete
         done = farm.sweep()
         for each, handlers, level in before:
             each.handlers[:] = handlers
             each.setLevel(level)
         assert done.is_completed()
+        listed = {session.session_id for session in plan.devices["here"].left}
+        assert {path.parent.name for path in farm.data_dir.glob("bundles/*/*/session.json")} == listed
+        assert dry_run(farm, patched).is_complete
         lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
         yield SimpleNamespace(farm=farm, sent=good, end=state_data(done), log=log, lines=lines, warnings=warnings)
 
@@ -217,3 +175,40 @@ def test_verdicts_are_reported_also_if_the_noise_of_the_devices_cannot_be_read(
     assert again.is_failed()
     assert "; the noise of the devices could not be read: " in str(again.message)
     assert "verdicts could not" not in str(again.message)
+
+
+def test_a_sweep_with_nothing_left_ends_as_its_flow_does_until_something_changes(
+    swept: SimpleNamespace, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given the end of the flow when it finds nothing to measure
+    done: StandInFarm = swept.farm
+    of_flow = state_data(done.sweep())
+    assert of_flow.message.startswith("sessions: 3 already done; report: ")
+    # when the same start is planned without it, then the end is the same, and the report is written
+    found = ending(done)
+    assert found is not None
+    assert (found.sweep_id, found.message, found.is_bad) == (of_flow.sweep_id, of_flow.message, False)
+    assert found.report is not None
+    # but a changed model, one that must be exported, another runner, and a pending comparison are not missed
+    for place, name, change in (
+        (done, "export", replace(done.export, pte_sha256="f" * 64)),
+        (prepare, "read_local_export", lambda *_, **__: None),
+        (done, "runner", replace(done.runner, runner_sha256="e" * 64)),
+        (complete_sweep, "same_night_jobs", lambda jobs, *_: jobs),
+    ):
+        with monkeypatch.context() as changed:
+            changed.setattr(place, name, change)
+            assert ending(done) is None, name
+    # nor more sessions, a new device, and a forgotten session
+    done.sweep_file.write_text(SWEEP.replace("sessions: 2", "sessions: 3"), encoding="utf-8")
+    assert ending(done) is None
+    done.sweep_file.write_text(SWEEP, encoding="utf-8")
+    inventory = done.inventory.read_text(encoding="utf-8")
+    there = {"name": "there", "transport": "local", "root": str(done.folder / "there")}
+    done.inventory.write_text(json.dumps({"devices": [*json.loads(inventory)["devices"], there]}), encoding="utf-8")
+    assert ending(done) is None
+    done.inventory.write_text(inventory, encoding="utf-8")
+    assert ending(done) is not None
+    session = next(done.data_dir.glob("bundles/*/*/session.json")).parent.name
+    forget_target(Workspace(done.data_dir), session, "a test")
+    assert ending(done) is None

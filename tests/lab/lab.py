@@ -23,7 +23,7 @@ MACS = (
 )
 DEVICES: tuple[LabDevice, ...] = (*PHONES, *MACS)
 ADB_SERVER = "adb-server"
-_READY_S = 20.0
+_READY_S = 60.0
 
 
 def up(folder: Path) -> None:

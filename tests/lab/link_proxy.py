@@ -43,8 +43,11 @@ class LinkProxy:
         self._thread.join()
 
     def cut(self) -> None:
-        """Reset every connection now, and every new one until `restore`."""
-        self._loop.call_soon_threadsafe(self._cut)
+        """Reset every connection now, and every new one until `restore`; return when that is done."""
+        is_done = threading.Event()
+        for step in (self._cut, is_done.set):
+            self._loop.call_soon_threadsafe(step)
+        is_done.wait()
 
     def restore(self) -> None:
         """Forward normally again."""

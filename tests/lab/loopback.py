@@ -29,7 +29,7 @@ from tests.lab.ssh_access import host_entry
 
 _READY_S = 60.0
 _PORTS_TRIED = 5
-_END_S = 5.0
+_END_S = 30.0
 _LOOPBACK = ipaddress.ip_address("::ffff:127.0.0.1").packed
 _T = TypeVar("_T")
 

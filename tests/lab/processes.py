@@ -7,17 +7,22 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-END_S = 5.0
+END_S, _EMPTY_S = 30.0, 5.0
+
+
+def stat_of(pid: int) -> list[str]:
+    """Return the fields of /proc/PID/stat after the name (state, parent, ...); the name may contain blanks and `)`."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 def start_of(pid: int) -> int:
-    return int(_stat(pid)[19])
+    return int(stat_of(pid)[19])
 
 
 def is_alive(pid: int, started: int) -> bool:
     """Return whether `pid` is still the process that started at `started` (clock ticks since boot)."""
     try:
-        fields = _stat(pid)
+        fields = stat_of(pid)
     except (FileNotFoundError, ProcessLookupError):
         return False
     return fields[0] != "Z" and int(fields[19]) == started
@@ -33,7 +38,7 @@ def end(pid: int, started: int) -> bool:
             return True
         for child in children(pid):
             kill(child)
-        if select.select([handle], [], [], END_S if children(pid) else 0)[0]:
+        if select.select([handle], [], [], _EMPTY_S if children(pid) else 0)[0]:
             return True
         signal.pidfd_send_signal(handle, signal.SIGKILL)
         return bool(select.select([handle], [], [], END_S)[0])
@@ -89,11 +94,6 @@ def _entries() -> list[Path]:
 
 def _field(entry: Path, number: int) -> str | None:
     try:
-        return _stat(int(entry.name))[number]
+        return stat_of(int(entry.name))[number]
     except (FileNotFoundError, ProcessLookupError):
         return None
-
-
-def _stat(pid: int) -> list[str]:
-    """Return the fields of /proc/PID/stat after the name (state, parent, ...); the name may contain blanks and `)`."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

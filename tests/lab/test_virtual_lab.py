@@ -105,7 +105,7 @@ def test_only_the_process_that_was_started_is_ended() -> None:
 
 
 def test_the_loopback_adbd_listens_only_on_the_loopback_address(adbd: loopback.Adbd, adb_port: int) -> None:
-    assert adb_server.connect(f"127.0.0.1:{adbd.port}", adb_port) == "device"
+    assert adb_server.connect(f"127.0.0.1:{adbd.port}", adb_port, wait_s=ENOUGH_S) == "device"
     ends = [line.split()[1] for line in Path("/proc/net/tcp6").read_text().splitlines()[1:]]
     listening = [end.partition(":")[0] for end in ends if int(end.partition(":")[2], 16) == adbd.port]
     assert set(listening) == {"0000000000000000FFFF00000100007F"}  # ::ffff:127.0.0.1, words of four bytes reversed

@@ -10,10 +10,9 @@ from tests.fixtures.survival import LAB_TEST, LONGEST_S, MAC, PHONE, LabFarm, at
 from tests.fixtures.survival_site import NIGHT, STAGES, MakeSite, Site
 from tests.fixtures.waiting import wait_for
 
-pytestmark = LAB_TEST
+pytestmark = [*LAB_TEST, pytest.mark.fault]
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("stage", [*STAGES, "bundle"])
 def test_a_killed_farm_started_again_completes_what_was_missing(
     lab_farm: LabFarm, site: MakeSite, tmp_path: Path, stage: str
@@ -44,7 +43,6 @@ def test_a_killed_farm_started_again_completes_what_was_missing(
     at_once(kill, [site(PHONE), site(MAC)])
 
 
-@pytest.mark.fault
 def test_two_farms_on_one_device_never_measure_at_once(lab_farm: LabFarm, site: MakeSite, tmp_path: Path) -> None:
     def share(site: Site) -> None:
         # given a farm in the middle of its second session, and another one, with an inventory of its own, that waits
@@ -73,7 +71,6 @@ def test_two_farms_on_one_device_never_measure_at_once(lab_farm: LabFarm, site: 
     at_once(share, [site(PHONE), site(MAC)])
 
 
-@pytest.mark.fault
 def test_a_farm_whose_lease_ran_out_leaves_the_device_to_the_other(lab_farm: LabFarm, site: MakeSite) -> None:
     def expire(site: Site) -> None:
         # given a farm cut off for so long that its lease ran out in the middle of a session

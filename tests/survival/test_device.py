@@ -14,11 +14,10 @@ from tests.fixtures.survival_site import MakeSite, Site
 from tests.fixtures.waiting import SCALE
 from tests.lab import faults, processes
 
-pytestmark = LAB_TEST
+pytestmark = [*LAB_TEST, pytest.mark.fault]
 DEADLINE_S = 2 * SCALE
 
 
-@pytest.mark.fault
 def test_a_disk_that_a_run_fills_fails_that_session_alone(lab_farm: LabFarm, site: MakeSite) -> None:
     def fill(site: Site) -> None:
         # given a runner that writes more than there is room for
@@ -39,7 +38,6 @@ def test_a_disk_that_a_run_fills_fails_that_session_alone(lab_farm: LabFarm, sit
     at_once(fill, [site(PHONE), site(MAC)])
 
 
-@pytest.mark.fault
 def test_a_wrong_clock_changes_nothing(lab_farm: LabFarm, site: MakeSite, lab_up: Lab) -> None:
     sites = [site(PHONE), site(MAC)]
 
@@ -66,7 +64,6 @@ def test_a_wrong_clock_changes_nothing(lab_farm: LabFarm, site: MakeSite, lab_up
     at_once(lambda each: lab_farm.complete(each, missing=0), sites)
 
 
-@pytest.mark.fault
 def test_a_restart_during_a_run_is_seen_as_such(lab_farm: LabFarm, site: MakeSite, lab_up: Lab) -> None:
     def restart(site: Site) -> None:
         running = lab_farm.start_until("run", site)
@@ -84,7 +81,6 @@ def test_a_restart_during_a_run_is_seen_as_such(lab_farm: LabFarm, site: MakeSit
     at_once(restart, [site(PHONE), site(MAC)])
 
 
-@pytest.mark.fault
 def test_a_device_that_answers_probes_and_hangs_on_jobs_is_known(lab_farm: LabFarm, site: MakeSite) -> None:
     def hang(site: Site) -> None:
         # given a job that never ends, and whose watchdog stands still, on a device that does everything else
@@ -106,7 +102,6 @@ def test_a_device_that_answers_probes_and_hangs_on_jobs_is_known(lab_farm: LabFa
     at_once(hang, [site(PHONE), site(MAC)])
 
 
-@pytest.mark.fault
 def test_a_device_that_fails_three_sessions_in_a_row_is_given_up(lab_farm: LabFarm, site: MakeSite) -> None:
     # given a device that answers probes, and on which no job can be started
     mac = site(MAC)

@@ -11,14 +11,13 @@ from tests.fixtures.waiting import SCALE, change_policy, wait_for
 from tests.lab import faults
 from tests.lab.lab_device import LabDevice
 
-pytestmark = LAB_TEST
+pytestmark = [*LAB_TEST, pytest.mark.fault]
 
 
 def kill_adb_server(_: LabDevice) -> None:
     faults.kill_adb_server()
 
 
-@pytest.mark.fault
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize(
     ("what", "end", "names", "stage"),
@@ -55,7 +54,6 @@ def test_a_link_or_daemon_that_ends_and_comes_back_costs_no_session(
     at_once(end_and_mend, [site(name) for name in names])
 
 
-@pytest.mark.fault
 def test_a_link_cut_for_good_fails_what_is_left_and_stops_no_other_device(
     lab_farm: LabFarm, site: MakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:

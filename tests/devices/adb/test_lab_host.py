@@ -16,7 +16,7 @@ from tests.fixtures.waiting import ENOUGH_S
 from tests.lab import adb_server, loopback
 from tests.lab.loopback import Sshd
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.fault]
 
 
 @pytest.fixture
@@ -40,7 +40,6 @@ def changed(spec: DeviceSpec, **changes: object) -> Device:
     return open_device(spec.model_copy(update={"via": spec.via.model_copy(update=changes)}))
 
 
-@pytest.mark.fault
 def test_an_adb_server_that_does_not_run_on_the_host_is_started_there(
     host_without_server: DeviceSpec, sshd: Sshd, tmp_path: Path
 ) -> None:
@@ -52,7 +51,6 @@ def test_an_adb_server_that_does_not_run_on_the_host_is_started_there(
         assert device.run(["echo", "here"], deadline_s=ENOUGH_S).stdout == b"here\n"
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(
     ("script", "error", "sentence"),
     [
@@ -69,7 +67,6 @@ def test_an_adb_that_is_missing_or_fails_on_the_host_is_one_sentence(
         probe(device)
 
 
-@pytest.mark.fault
 def test_a_host_that_is_off_or_unknown_is_one_sentence_with_the_phone_and_the_host(
     make_spec: Callable[..., DeviceSpec], tmp_path: Path
 ) -> None:

@@ -1,12 +1,8 @@
 """Facts and conditions from what Linux, macOS and Android print."""
 
-from typing import Any
-
 import pytest
 
-from devices.device import CommandResult
 from devices.errors import DeviceError
-from devices.local import LocalDevice
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts, parse_facts, parse_sections, read_facts
 from tests.fixtures.printed import (
@@ -16,6 +12,7 @@ from tests.fixtures.printed import (
     LINUX_FACTS,
     MACOS_CONDITIONS,
     MACOS_FACTS,
+    Printing,
     conditions,
 )
 
@@ -80,24 +77,13 @@ def test_a_phone_without_a_skin_sensor_has_its_batterys_temperature_and_a_mac_th
         assert conditions(system="macos", thermal=printed).thermal_status == status
 
 
-class Printing(LocalDevice):
-    """A device that answers every command with one text."""
-
-    def __init__(self, text: bytes) -> None:
-        super().__init__("odd", "/nowhere")
-        self.text = text
-
-    def run(self, argv: Any, **_: Any) -> CommandResult:
-        return CommandResult(0, None, self.text, b"")
-
-
 @pytest.mark.fault
 @pytest.mark.parametrize(
     ("printed", "shown"),
     [(b"@system\nwindows\n", "'windows'"), (b"\xff\xfe" * 500, "''"), (b"@system\n" + b"x" * 10_000, "xxx...'")],
 )
 def test_a_device_with_an_unknown_system_is_named_in_one_sentence(printed: bytes, shown: str) -> None:
-    with pytest.raises(DeviceError, match=r"^odd: its system reads '.*; the farm measures on linux, ") as refused:
+    with pytest.raises(DeviceError, match=r"^phone: its system reads '.*; the farm measures on linux, ") as refused:
         read_facts(Printing(printed))
     assert shown in str(refused.value)
     assert len(str(refused.value)) < 200

@@ -20,7 +20,7 @@ from devices.ondevice.lease import acquire, current_holder, has_ended, lease_ttl
 from devices.shell import run_script
 from tests.fixtures.leases import expire, held_file
 from tests.fixtures.paths import ROOT
-from tests.fixtures.waiting import wait_for_line
+from tests.fixtures.waiting import wait_for, wait_for_line
 
 HOLD = """
 import sys
@@ -163,7 +163,7 @@ def test_the_lease_of_a_killed_process_on_this_host_is_taken_over_at_once_and_it
     # and its device is taken over, without its job
     with acquire(device, "this farm") as lease:
         assert lease.took_over == holder
-        assert not alive(group)
+        wait_for(lambda: not alive(group), "its job to end")
     # and a process that this user may not see has not ended
     monkeypatch.setattr(os, "kill", raise_permission_error)
     assert not has_ended(holder)

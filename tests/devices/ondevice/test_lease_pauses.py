@@ -15,11 +15,55 @@ from devices.ondevice.lease import Lease, acquire, current_holder
 from devices.shell import call, run_script, script_text
 from tests.fixtures.jobs import in_background
 from tests.fixtures.leases import BOOT, held_file, now_s
-from tests.fixtures.script_pause import ScriptPause
-from tests.fixtures.waiting import ENOUGH_S
+from tests.fixtures.waiting import ENOUGH_S, wait_for
+
+pytestmark = pytest.mark.fault
 
 # A lease that has expired before its holder is told of it, and one that has when it is renewed to EXPIRED_S.
 EXPIRED_S, LONG_EXPIRED_S = -1.0, -9.0
+
+# The first call whose words match pauses: before the program, or after it.
+_WRAPPER = """#!/bin/sh
+PATH=${{PATH#*:}}
+case "$*" in
+{pattern})
+    if mkdir '{folder}/claimed' 2>/dev/null; then
+        {first}
+        : >'{folder}/reached'
+        until [ -e '{folder}/resumed' ]; do sleep 0.01; done
+        {then}
+    fi ;;
+esac
+exec {program} "$@"
+"""
+
+
+class ScriptPause:
+    """Pauses the next script that runs `program` with words that match `pattern` of the shell, `after` it or before."""
+
+    def __init__(
+        self, folder: Path, patch: pytest.MonkeyPatch, program: str, pattern: str = "*lease-*", *, after: bool = False
+    ) -> None:
+        self._folder = folder / f"pause of {program}"
+        programs = self._folder / "programs"
+        programs.mkdir(parents=True)
+        call = f'{program} "$@"; status=$?'
+        text = _WRAPPER.format(
+            folder=self._folder,
+            program=program,
+            pattern=pattern,
+            first=call if after else ":",
+            then='exit "$status"' if after else ":",
+        )
+        (programs / program).write_text(text, encoding="utf-8")
+        (programs / program).chmod(0o755)
+        patch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+
+    def wait(self) -> None:
+        wait_for((self._folder / "reached").exists, "the script to pause")
+
+    def resume(self) -> None:
+        (self._folder / "resumed").touch()
 
 
 @pytest.fixture
@@ -40,7 +84,6 @@ def acquire_after(first: Device, second: Device) -> Lease:
     return acquire(second, "next holder", ttl_s=600)
 
 
-@pytest.mark.fault
 def test_a_second_device_of_a_process_is_refused_before_the_first_one_has_read_its_answer(
     local_device: Device, others: tuple[Device, Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -56,7 +99,6 @@ def test_a_second_device_of_a_process_is_refused_before_the_first_one_has_read_i
         lease.check()
 
 
-@pytest.mark.fault
 def test_a_process_that_waited_and_lost_the_answer_gets_the_device_with_the_next(
     local_device: Device, others: tuple[Device, Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,7 +124,6 @@ def test_a_process_that_waited_and_lost_the_answer_gets_the_device_with_the_next
     assert (len(reported), losses, current_holder(local_device)) == (1, [], None)
 
 
-@pytest.mark.fault
 def test_a_winner_that_was_paused_removes_no_newer_lease(
     local_device: Device, others: tuple[Device, Device], pause: Callable[..., ScriptPause]
 ) -> None:
@@ -96,7 +137,6 @@ def test_a_winner_that_was_paused_removes_no_newer_lease(
         lease.check()
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("renews", [True, False], ids=["renewal", "release"])
 def test_a_renewal_or_release_that_was_paused_is_not_of_the_next_lease_of_the_same_number(
     local_device: Device, others: tuple[Device, Device], pause: Callable[..., ScriptPause], renews: bool
@@ -111,7 +151,6 @@ def test_a_renewal_or_release_that_was_paused_is_not_of_the_next_lease_of_the_sa
         lease.check()
 
 
-@pytest.mark.fault
 def test_a_lease_that_is_completed_in_the_next_lease_of_the_same_number_does_not_count(
     local_device: Device, others: tuple[Device, Device], machine: Path, pause: Callable[..., ScriptPause]
 ) -> None:
@@ -126,7 +165,6 @@ def test_a_lease_that_is_completed_in_the_next_lease_of_the_same_number_does_not
         lease.check()
 
 
-@pytest.mark.fault
 def test_a_valid_lease_does_not_give_way_to_one_that_is_being_made(local_device: Device, machine: Path) -> None:
     with acquire(local_device, "holder", ttl_s=600) as lease:
         # given the folder of another lease, without and with the lease in it
@@ -138,7 +176,6 @@ def test_a_valid_lease_does_not_give_way_to_one_that_is_being_made(local_device:
         lease.check()
 
 
-@pytest.mark.fault
 def test_leases_of_several_processes_that_have_ended_are_taken_over(local_device: Device, machine: Path) -> None:
     # given two leases that have not expired, of processes that have ended
     acquire(local_device, "killed", ttl_s=600)

@@ -18,9 +18,10 @@ from devices.local import LocalDevice
 from devices.ondevice.job import Job, kill_leftovers, prepare_job, run_job
 from devices.ondevice.lease import acquire
 from tests.fixtures.jobs import in_background, start_long_job
-from tests.fixtures.leases import expire, held_file
+from tests.fixtures.leases import BOOT, expire, held_file, now_s
 from tests.fixtures.needs import needs, needs_root
 from tests.fixtures.waiting import ENOUGH_S, wait_for
+from tests.lab import processes
 
 NOBODY = "65534"
 
@@ -110,8 +111,7 @@ def test_a_job_extends_the_lease_to_its_deadline(local_device: Device) -> None:
     with acquire(local_device, "this farm", ttl_s=1):
         run_job(local_device, Job(f"{local_device.root}/session", ["true"], 1000))
         expiry_s = float(held_file(local_device).suffix[1:])
-        now_s = float(Path("/proc/uptime").read_text(encoding="utf-8").split()[0])
-        assert 1000 < expiry_s - now_s <= 1001 + retry.LEASE_BEYOND_JOB.timeout_s
+        assert 1000 < expiry_s - now_s() <= 1001 + retry.LEASE_BEYOND_JOB.timeout_s
 
 
 @pytest.mark.fault
@@ -152,8 +152,7 @@ def test_the_next_holder_ends_the_jobs_of_this_user_under_every_root(local_devic
 def test_no_process_is_ended_because_of_a_note_of_another_user(public: Path, other: Device) -> None:
     acquire(other, "this farm").release()
     bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    token = Path(f"/proc/{bystander.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    boot, token = BOOT.read_text().strip(), processes.start_of(bystander.pid)
     note = public / "machine" / f"job-{bystander.pid}-{token}"
     note.write_text(f"{bystander.pid} {boot} 1.0 {bystander.pid} {token} /root\n")
     os.chown(note, int(NOBODY), int(NOBODY))

@@ -1,32 +1,21 @@
 """A device whose scripts print something else than they should: each call reports it as an error of that device."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 
 from devices.adb.stream import ShellOutput
-from devices.device import CommandResult, Device
+from devices.device import Device
 from devices.errors import DeviceError, DeviceLost
-from devices.local import LocalDevice
 from devices.ondevice.diagnostics import DeviceLeftovers, read_leftovers
 from devices.ondevice.job import Job, kill_leftovers, run_job
 from devices.ondevice.store import prune
 from devices.shell import take_pid
 from devices.ssh.shell import Framed
 from tests.fixtures.jobs import ending
+from tests.fixtures.printed import Printing
 
 ENDED = "ended 0 1.00 2.00 2.00 2.50 -\n%content\n"
-
-
-class Printing(LocalDevice):
-    """A device on which every command prints the same text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__("phone", "/data/etfarm")
-        self.text = text
-
-    def run(self, argv: Sequence[str], *, deadline_s: float) -> CommandResult:
-        return CommandResult(0, None, self.text.encode(), b"")
 
 
 def run(device: Device) -> object:
@@ -60,10 +49,10 @@ CASES: dict[str, tuple[Callable[[Device], object], str, object, list[str]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_what_a_script_should_not_print_is_an_error_of_its_device(name: str) -> None:
     call, right, result, wrong = CASES[name]
-    assert call(Printing(right)) == result
+    assert call(Printing(right.encode())) == result
     for printed in wrong:
         with pytest.raises((DeviceError, DeviceLost), match=r"^phone: .*printed '"):
-            call(Printing(printed))
+            call(Printing(printed.encode()))
 
 
 def test_what_adbd_and_a_login_shell_should_not_send_is_an_error_of_their_device() -> None:

@@ -20,7 +20,7 @@ from tests.fixtures.waiting import SCALE, change_policy
 from tests.lab import loopback
 from tests.lab.loopback import Sshd
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.fault]
 
 
 @pytest.fixture
@@ -47,7 +47,6 @@ def restricted(
     return opened
 
 
-@pytest.mark.fault
 def test_a_slow_login_does_not_count_against_a_commands_deadline(
     make_spec: Callable[..., DeviceSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,7 +90,6 @@ RESTRICTED: dict[str, tuple[str, str, Callable[[Device, Path], object], str]] = 
 }  # fmt: skip
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("name", RESTRICTED)
 def test_a_host_that_lacks_what_a_sweep_needs_is_refused_with_the_setting(
     restricted: Callable[..., AbstractContextManager[Device]], tmp_path: Path, name: str

@@ -1,15 +1,75 @@
-"""Ten questions of a performance lead to `etfarm mcp`: each answer has the figures that SQL gives."""
+"""docs/mcp-conversation.md: ten questions of a performance lead to `etfarm mcp`; each answer has the figures of SQL."""
 
+import asyncio
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 from sql.warehouse import query
-from tests.fixtures.conversation import Asked, answers_of, questions, values_of
+from tests.fixtures.paths import ROOT
 from tests.fixtures.voice import write_voice
 from tests.fixtures.warehouse import BundleMaker
 
-ASKED = questions()
+_SECTION = re.compile(
+    r"^## \d+\. (?P<asked>[^\n]+)\n\n`(?P<tool>\w+)` with `(?P<arguments>\{[^\n]*\})`:\n\n"
+    r"```text\n(?P<answer>.*?)```\n\n```sql\n(?P<sql>.*?)```\n\n```text\n(?P<rows>.*?)```$",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with the call of a tool that answers it, and the query that gives the same figures."""
+
+    question: str
+    tool: str
+    arguments: dict[str, Any]
+    sql: str
+
+
+ASKED = [
+    Asked(each["asked"], each["tool"], json.loads(each["arguments"]), each["sql"])
+    for each in _SECTION.finditer((ROOT / "docs/mcp-conversation.md").read_text(encoding="utf-8"))
+]
+
+
+def answers_of(asked: list[Asked], *words: str) -> list[dict[str, Any]]:
+    """Ask `etfarm mcp` with these options over stdio, in one conversation; returns the answer to each question."""
+    words = ("-m", "flows.cli.main", "mcp", *words)
+    process = StdioServerParameters(command=sys.executable, args=list(words), cwd=ROOT)
+
+    async def talk() -> list[dict[str, Any]]:
+        answers = []
+        async with Client(stdio_client(process)) as client:
+            for each in asked:
+                result = await client.call_tool(each.tool, each.arguments)
+                assert not result.is_error, (each, result.content)
+                assert result.structured_content is not None
+                answers.append(result.structured_content)
+        return answers
+
+    return asyncio.run(talk())
+
+
+def values_of(answer: Any, name: str) -> Iterator[Any]:
+    """Yield what an answer has in all fields of this name, in its order; a marked text as the text alone."""
+    if isinstance(answer, dict):
+        for field, value in answer.items():
+            if field == name:
+                yield value["foreign_text"] if isinstance(value, dict) and "foreign_text" in value else value
+            else:
+                yield from values_of(value if field != "units" else None, name)
+    elif isinstance(answer, list):
+        for item in answer:
+            yield from values_of(item, name)
 
 
 @pytest.fixture(scope="module")

@@ -88,7 +88,7 @@ def test_a_question_is_asked_by_its_name_with_its_options(command: Command, make
     assert (row["model"], row["operator"], float(row["time_ms"])) == ("mobilenet_v2", "Fully Connected", 6)
     # and a value that its query cannot use is one sentence
     failed = command("sql", "what-got-slower", "--since", "yesterday", "--warehouse", maker.warehouse)
-    assert (failed.code, failed.err.count("\n"), "invalid date field format" in failed.err) == (2, 1, True)
+    assert "invalid date field format" in failed.refusal
 
 
 def test_options_of_sql_are_values_and_never_sql(command: Command, maker: BundleMaker) -> None:

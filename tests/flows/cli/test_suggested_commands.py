@@ -40,8 +40,9 @@ def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
     return maker
 
 
+@pytest.fixture(scope="module")
 def suggested(maker: BundleMaker) -> dict[str, list[str]]:
-    """Return the commands of the page of the newest night and of those of all models, by page."""
+    """The commands of the page of the newest night and of those of all models, by page."""
     with open_read_only(maker.warehouse) as connection:
         pages = Pages(Site(Reader(connection), "x"))
         names = ["index.html", *(f"models/{model}.html" for model in ("slow", "fast", "broken", NEW))]
@@ -59,8 +60,10 @@ def test_the_export_that_failed_is_named_by_the_command_that_repeats_it(command:
     assert "MODEL is the source of `broken` in the sweep file." in explained
 
 
-def test_commands_that_pages_suggest_are_those_that_work(command: Command, maker: BundleMaker, tmp_path: Path) -> None:
-    commands = {unescape(each) for of_page in suggested(maker).values() for each in of_page}
+def test_commands_that_pages_suggest_are_those_that_work(
+    command: Command, maker: BundleMaker, suggested: dict[str, list[str]], tmp_path: Path
+) -> None:
+    commands = {unescape(each) for of_page in suggested.values() for each in of_page}
     run = [words for words in map(shlex.split, sorted(commands)) if words[1] in READING and "MODEL" not in words]
     assert {words[1] for words in run} >= {"compare", "explain", "sql", "trace"}
     for _, *words in run:
@@ -70,12 +73,9 @@ def test_commands_that_pages_suggest_are_those_that_work(command: Command, maker
         assert (ended.code, ended.err) == (0, ""), words
 
 
-def test_a_model_without_an_earlier_night_is_not_compared_with_one(maker: BundleMaker) -> None:
-    commands = [each for of_page in suggested(maker).values() for each in of_page if f"--model {NEW}" in each]
-    assert not [each for each in commands if each.startswith("etfarm compare")]
-
-
-def test_what_got_faster_is_not_among_what_to_do_first(maker: BundleMaker) -> None:
-    home = suggested(maker)["index.html"]
-    assert not [each for each in home if "fast" in each]
-    assert [each for each in home if each.startswith("etfarm compare") and "slow" in each]
+def test_what_got_faster_and_what_has_no_earlier_night_is_not_compared(suggested: dict[str, list[str]]) -> None:
+    compared = [each for of_page in suggested.values() for each in of_page if each.startswith("etfarm compare")]
+    assert not [each for each in compared if f"--model {NEW}" in each]
+    # and what got faster is not among what to do first
+    assert not [each for each in suggested["index.html"] if "fast" in each]
+    assert [each for each in compared if each in suggested["index.html"] and "slow" in each]

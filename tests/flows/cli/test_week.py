@@ -10,19 +10,22 @@ from tests.fixtures.documented import assert_documented
 from tests.fixtures.nights import failed_night_of, night_of, week_of
 
 
-@pytest.fixture
-def ids(data: DataFolder, etfarm: Etfarm) -> dict[str, str]:
-    """The ids of the incidents of models: two that got slower on the 8th, one of which came back, one that failed."""
+def fill(data: DataFolder) -> None:
+    """Write weeks of models: two that got slower on the 8th, one of which came back, and one that failed."""
     for model, factors in {"slow": [1.2] * 8, "back": [1.2, 1.2, *[1.0] * 6]}.items():
         week_of(data, model__name=model)
         for day, factor in enumerate(factors, 8):
             night_of(data, day, factor, model__name=model, model__pte_sha256=f"p{factor}")
     failed_night_of(data, 15, 2, model__name="lost")
-    assert etfarm("warehouse", "load")[0] == 0
-    return dict(data.ask("SELECT subject, incident_id FROM incident"))
 
 
-def test_a_week_has_each_event_of_its_incidents(data: DataFolder, etfarm: Etfarm, ids: dict[str, str]) -> None:
+@pytest.fixture
+def ids(data_folder: DataFolder) -> dict[str, str]:
+    """The ids of the incidents by the name of their model."""
+    return dict(data_folder.ask("SELECT subject, incident_id FROM incident"))
+
+
+def test_a_week_has_each_event_of_its_incidents(etfarm: Etfarm, ids: dict[str, str]) -> None:
     code, printed = etfarm("verdicts", "2026-11-14", "--week", "--format", "json")
     document = json.loads(printed)
     assert_documented("verdicts --week", document)
@@ -41,7 +44,7 @@ def test_a_week_has_each_event_of_its_incidents(data: DataFolder, etfarm: Etfarm
     assert (later["first"], later["opened"]) == ("2026-11-09", [ids["lost"]])
 
 
-def test_decisions_are_below_their_incident(data: DataFolder, etfarm: Etfarm, ids: dict[str, str]) -> None:
+def test_decisions_are_below_their_incident(etfarm: Etfarm, ids: dict[str, str]) -> None:
     etfarm("decisions", "note", "ticket 12", "--incident", ids["back"])
     etfarm("decisions", "accept", ids["slow"], "--reason", "more accurate")
     document = json.loads(etfarm("verdicts", "--week", "--format", "json")[1])
@@ -57,20 +60,15 @@ def test_decisions_are_below_their_incident(data: DataFolder, etfarm: Etfarm, id
 
 @pytest.mark.parametrize("night", ["2026-11-08", "2026-11-09"])
 def test_a_baseline_that_is_reset_at_the_onset_or_later_closes_the_incident_under_its_id(
-    data: DataFolder, etfarm: Etfarm, night: str
+    etfarm: Etfarm, ids: dict[str, str], night: str
 ) -> None:
-    week_of(data)
-    for day in (8, 9, 10):
-        night_of(data, day, 1.2, model__pte_sha256="p2")
-    assert etfarm("warehouse", "load")[0] == 0
-    ((incident,),) = data.ask("SELECT incident_id FROM incident")
-    etfarm("decisions", "reset-baseline", "--night", night, "--reason", "more accurate")
+    etfarm("decisions", "reset-baseline", "--night", night, "--model", "slow", "--reason", "more accurate")
     # then its week has it, with the reason, and its change
     document = json.loads(etfarm("verdicts", "2026-11-10", "--week", "--format", "json")[1])
-    assert (document["accepted"], document["open"]) == ([incident], [])
-    (shown,) = document["incidents"]
+    assert (document["accepted"], ids["slow"] in document["open"]) == ([ids["slow"]], False)
+    (shown,) = (each for each in document["incidents"] if each["incident"] == ids["slow"])
     assert (shown["onset"], shown["closed_on"], shown["ratio"]) == ("2026-11-08", night, pytest.approx(1.2))
-    (decision,) = document["decisions"][incident]
+    (decision,) = document["decisions"][ids["slow"]]
     assert "more accurate" in decision
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import httpx
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import WorkPoolCreate
@@ -31,9 +30,8 @@ from tasks.measure.sweep_file import read_sweep
 from tasks.store.workspace import Workspace
 from tests.fixtures.command import DataFolder, Etfarm, run_python
 from tests.fixtures.paths import DEPLOYMENTS, ROOT
-from tests.fixtures.prefect_server import asked
+from tests.fixtures.prefect_server import answer_of, asked
 from tests.fixtures.stand_in_farm import StandInFarm
-from tests.fixtures.waiting import ENOUGH_S
 
 pytestmark = pytest.mark.usefixtures("server")
 GONE = {"name": "gone", "transport": "ssh", "address": "127.0.0.1", "port": 9, "user": "nobody", "root": "/tmp/x"}
@@ -224,7 +222,7 @@ def test_nonsense_is_refused_when_a_run_is_created(
     deployed: dict[str, dict[str, Any]], prefect_api: str, deployment: str, parameters: dict[str, Any]
 ) -> None:
     url = f"{prefect_api}/deployments/{deployed[deployment]['id']}/create_flow_run"
-    answer = httpx.post(url, json={"parameters": parameters}, timeout=ENOUGH_S)
+    answer = answer_of(url, {"parameters": parameters})
     assert answer.status_code in (409, 422), answer.text
 
 

@@ -71,7 +71,7 @@ def test_a_worker_measures_for_a_sweep_also_if_its_run_is_killed(
     (sweep_id,) = {path.parent.parent.name for path in bundles.glob("tiny-*/*/session.json")}
     names = {run["name"] for run in asked(f"{prefect_api}/flow_runs/filter", {}) if run["work_queue_name"] == "berlin"}
     assert names >= {f"{sweep_id} in berlin", f"{sweep_id} in berlin, start 2"}
-    assert unfinished(prefect_api) - others == set()
+    wait_for(lambda: not unfinished(prefect_api) - others, lambda: str(unfinished(prefect_api) - others))
 
 
 @pytest.mark.parametrize("how", ["exec {}", "setsid {} & wait"])
@@ -92,7 +92,7 @@ def test_sigterm_ends_an_idle_lab_within_seconds_however_it_was_started(farm: Fa
         os.kill(process, signal.SIGTERM)
         # then it has ended within ten seconds, and its worker with it
         wait_for(lambda: script.exit_code is not None, script.log.read_text, longest_s=10)
-        assert not processes.is_alive(worker, started)
+        wait_for(lambda: not processes.is_alive(worker, started), "its worker to end", longest_s=10)
     finally:
         script.kill_with_children()
 

@@ -17,6 +17,7 @@ from tests.fixtures.prefect_server import copy_database, embedded_server_of
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 from tests.lab import processes
 
+pytestmark = pytest.mark.fault
 # Starts the server of a sweep as `etfarm sweep` does, asks it for the runs it knows, and ends it.
 PROGRAM = """
 import signal, sys
@@ -57,7 +58,6 @@ def of_an_unknown_version(database: Path) -> None:
 @pytest.mark.long
 @pytest.mark.thorough
 @pytest.mark.parametrize("damage", [overwritten_in_the_middle, of_an_unknown_version])
-@pytest.mark.fault
 def test_a_damaged_database_is_kept_aside_and_replaced(tmp_path: Path, damage: Callable[[Path], object]) -> None:
     # given a database that is damaged
     database = tmp_path / "prefect.db"
@@ -76,7 +76,6 @@ def test_a_damaged_database_is_kept_aside_and_replaced(tmp_path: Path, damage: C
 
 
 @pytest.mark.thorough
-@pytest.mark.fault
 def test_a_server_that_cannot_start_is_one_sentence_with_its_cause(tmp_path: Path) -> None:
     (tmp_path / "prefect.db").mkdir()
     started = start(tmp_path)
@@ -89,7 +88,6 @@ def test_a_server_that_cannot_start_is_one_sentence_with_its_cause(tmp_path: Pat
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-@pytest.mark.fault
 def test_an_embedded_server_ends_with_its_command_however_that_ends(tmp_path: Path, end: signal.Signals) -> None:
     # given a command whose server runs
     words = [sys.executable, "-c", PROGRAM, str(tmp_path), "stay"]

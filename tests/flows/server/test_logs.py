@@ -18,6 +18,7 @@ from tasks.results.verdicts import FailingVerdict
 from tests.fixtures.command import run_python
 from tests.fixtures.paths import DEPLOYMENTS, ROOT
 from tests.fixtures.prefect_server import asked
+from tests.fixtures.waiting import wait_for
 from tests.fixtures.warehouse import BundleMaker
 from tests.flows.test_sweep_result import REGRESSION
 
@@ -49,6 +50,7 @@ def logs_of_the_farm(records):
 
 logs_of_the_farm(sys.argv[1:], return_state=True)
 """
+LINES = 8  # that the server has of it
 
 
 def test_the_server_has_the_lines_of_the_farm_and_none_of_prefects_engine(prefect_api: str, tmp_path: Path) -> None:
@@ -62,7 +64,9 @@ def test_the_server_has_the_lines_of_the_farm_and_none_of_prefects_engine(prefec
     assert done.returncode == 0, done.stderr
     # then the server has the lines of the rooms
     (run,) = asked(f"{prefect_api}/flow_runs/filter", {"flows": {"name": {"any_": ["logs-of-the-farm"]}}})
-    logs = asked(f"{prefect_api}/logs/filter", {"logs": {"flow_run_id": {"any_": [run["id"]]}}})
+    of_run = {"logs": {"flow_run_id": {"any_": [run["id"]]}}}
+    arrived = lambda: logs if len(logs := asked(f"{prefect_api}/logs/filter", of_run)) >= LINES else None  # noqa: E731
+    logs = wait_for(arrived, "the server to record the lines")
     lines = [(log["level"], log["message"].splitlines()[0]) for log in sorted(logs, key=lambda log: log["timestamp"])]
     assert lines[:4] == [(logging.INFO, f"from {room}") for room in ("flows", "tasks", "devices", "sql")]
     # and one line for each step that failed, with what to do about a session; what ended well or began has none

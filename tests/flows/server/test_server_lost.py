@@ -89,7 +89,8 @@ def test_a_server_that_does_not_answer_is_one_sentence(
         check_server()
     waited_s, text = time.monotonic() - begun, str(error.value)
     # the time that it states is the one that it waited
-    assert all(abs(int(told_s) - waited_s) < 1.5 for told_s in re.findall(r"no answer for (\d+) s", text)), waited_s
+    stated_s = [int(found) for found in re.findall(r"no answer for (\d+) s", text)]
+    assert all(-1 <= waited_s - each < 1.5 * SCALE for each in stated_s), waited_s
     assert text.startswith(f"PREFECT_API_URL {url}: ")
     assert cause in text
 

@@ -1,16 +1,15 @@
 """`etfarm server`: a Prefect server for the sweeps of one machine, and its clock."""
 
-import os
 import socket
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
 import pytest
+from prefect.settings import PREFECT_SERVER_API_PORT, temporary_settings
 
-from flows.server import connection
-from tests.fixtures.command import run_etfarm
+from devices.errors import InputError
+from flows.server import connection, shared_server
 from tests.fixtures.prefect_server import asked
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
@@ -33,13 +32,13 @@ def test_the_server_has_the_user_interface_and_the_farms_settings_and_work_pools
     wait_for(lambda: pools() >= {"etfarm", "etfarm-labs"}, lambda: str(pools()))
 
 
-def test_an_address_in_use_is_one_sentence(tmp_path: Path) -> None:
+def test_an_address_in_use_is_one_sentence_and_no_server_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_server, "show", pytest.fail)  # it states the address of a server that is started
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        environment = os.environ | {"PREFECT_SERVER_API_PORT": str(port), "ETFARM_DATA_DIR": str(tmp_path)}
-        ended = run_etfarm("server", env=environment)
-    assert ended.returncode == 2
-    assert ended.stderr.startswith(f"etfarm: the address 127.0.0.1:{port} is in use; set PREFECT_SERVER_API_HOST or ")
+        in_use = f"^the address 127.0.0.1:{port} is in use; set PREFECT_SERVER_API_HOST or "
+        with temporary_settings({PREFECT_SERVER_API_PORT: port}), pytest.raises(InputError, match=in_use):
+            shared_server.run_shared_server()
 
 
 @pytest.mark.parametrize("moved_s", [3600.0, -3600.0])

@@ -4,15 +4,17 @@ import os
 from pathlib import Path
 
 import pytest
+from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from devices.inventory import load_inventory, open_device
 from devices.local import LocalDevice
 from devices.ondevice.lease import acquire
+from flows.setup.checks import prefect_server
 from flows.setup.leftovers import clear_leftovers
 from tasks.load.snapshot import publish_snapshot
 from tasks.measure.health import Registry
 from tasks.store.workspace import Workspace
-from tests.fixtures.command import Command, run_etfarm
+from tests.fixtures.command import Command
 from tests.fixtures.warehouse import BundleMaker
 from tests.lab.loopback import free_port
 
@@ -96,17 +98,20 @@ def test_what_needs_the_user_is_listed_with_what_to_do_and_the_exit_code_is_1(
         assert any(line.startswith(begin) and way_on in line for line in ended.lines), ended.lines
 
 
-def test_an_unreachable_device_and_server_are_found(tmp_path: Path) -> None:
+def test_an_unreachable_device_and_server_are_found(
+    doctor: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # given a server that refuses, and a device that cannot be reached
     port = free_port()
-    inventory = tmp_path / "inventory.yaml"
     entry = f"{{name: gone, transport: ssh, address: 127.0.0.1, port: {port}, user: nobody, root: /tmp/x}}"
-    inventory.write_text(f"devices: [{entry}]\n", encoding="utf-8")
-    # when the doctor looks
-    environment = os.environ | {"PREFECT_API_URL": f"http://127.0.0.1:{port}/api", "TMPDIR": str(tmp_path)}
-    ended = run_etfarm("doctor", "--inventory", inventory, "--data-dir", tmp_path / "var", env=environment)
-    # then both are named with the cause
-    assert ended.returncode == 1, ended.stderr
-    device, server = ended.stdout.splitlines()[:2]
-    assert server.startswith(f"fix: PREFECT_API_URL http://127.0.0.1:{port}/api: Connection refused; ")
+    (tmp_path / "inventory.yaml").write_text(f"devices: [{entry}]\n", encoding="utf-8")
+    url = f"http://127.0.0.1:{port}/api"
+    monkeypatch.setenv("PREFECT_API_URL", url)
+    monkeypatch.setattr("flows.setup.checks.CHECKS", (prefect_server,))
+    # when the doctor looks, then both are named with the cause
+    with temporary_settings({PREFECT_API_URL: url}):
+        ended = doctor()
+    assert ended.code == 1, ended.err
+    device, server = ended.lines
+    assert server.startswith(f"fix: PREFECT_API_URL {url}: Connection refused; ")
     assert device.startswith("gone: ")

@@ -13,7 +13,7 @@ import pytest
 
 from flows.warehouse.publish import load_and_publish, load_store, unloadable_sessions, unloaded_reasons
 from sql.errors import WarehouseDamaged, WarehouseError
-from sql.warehouse import keep_aside, query, writing
+from sql.warehouse import keep_aside, query
 from tasks.load.snapshot import newest_snapshot
 from tasks.maintain.prune import pack_sweep, prune_lock
 from tasks.store.archives import archive_path, pack_bundles, unpack
@@ -22,6 +22,7 @@ from tasks.store.workspace import Workspace
 from tests.fixtures.command import DataFolder, Etfarm
 from tests.fixtures.warehouse import CONVOLUTION, etdump_of
 
+pytestmark = pytest.mark.fault
 SWEEP = "smoke-2026-11-20"
 NO_INTEGER = "`stats.load_ns`: Input should be a valid integer"
 KEPT = "warehouse-damaged-*.duckdb"
@@ -52,7 +53,6 @@ def fill(data: DataFolder) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault
 @pytest.mark.parametrize(
     "damage",
     [
@@ -77,18 +77,14 @@ def test_a_damaged_warehouse_is_kept_aside_and_built_again(
     assert f"it is kept as {aside.name}, and a new one" in caplog.text
 
 
-@pytest.mark.fault
 def test_a_sweep_starts_with_a_sound_warehouse(data: DataFolder) -> None:
     data.session([10])
-    with writing(data.warehouse):
-        pass
     data.warehouse.write_bytes(data.warehouse.read_bytes()[:4096])
     # when the sweep looks at its bundles, then they are loaded
     assert unloadable_sessions(data.workspace, SWEEP) == {}
     assert (sessions(data.warehouse), len(list(data.warehouse.parent.glob(KEPT)))) == (1, 1)
 
 
-@pytest.mark.fault
 def test_a_warehouse_that_could_not_be_created_is_built_by_the_next_load(data: DataFolder, full_disk: Path) -> None:
     # given a disk without space for a warehouse
     data.session([10])
@@ -103,7 +99,6 @@ def test_a_warehouse_that_could_not_be_created_is_built_by_the_next_load(data: D
     assert (load_and_publish(places, [data.bundles]).loaded, sessions(places.warehouse)) == (1, 1)
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("kind", ["foreign", "text"])
 def test_a_warehouse_that_is_not_damaged_is_left_alone(data: DataFolder, tmp_path: Path, kind: str) -> None:
     data.session([10])
@@ -153,7 +148,6 @@ def edit_stats(folder: Path) -> None:
     (folder / "session.json").write_text(json.dumps(record | {"stats": {"load_ns": "fast"}}), encoding="utf-8")
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(
     ("damage", "cause"),
     [
@@ -163,11 +157,10 @@ def edit_stats(folder: Path) -> None:
     ],
 )
 def test_a_damaged_bundle_is_named_at_the_start(data: DataFolder, damage: Callable[[Path], object], cause: str) -> None:
-    # given two bundles, of which one was damaged, and no warehouse
+    # given two bundles, of which one was damaged
     data.session([5])
     damaged = data.session([6])
     damage(damaged)
-    data.warehouse.unlink()
     # when the bundles are checked, then it is named by its id, and the other one is loaded
     [(session_id, reason)] = unloadable_sessions(data.workspace, SWEEP).items()
     assert (session_id, cause in reason) == (damaged.name, True), reason
@@ -186,7 +179,6 @@ def test_a_session_that_the_warehouse_contains_counts_although_its_bundle_is_dam
     assert NO_INTEGER in reason
 
 
-@pytest.mark.fault
 def test_a_warehouse_in_use_stops_no_check_of_bundles(data: DataFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     # given a sound bundle and two damaged ones, of which one is forgotten
     _, damaged, forgotten = (data.session([ns]) for ns in (5, 6, 7))
@@ -204,7 +196,6 @@ def test_a_warehouse_in_use_stops_no_check_of_bundles(data: DataFolder, monkeypa
 
 
 @pytest.mark.thorough
-@pytest.mark.fault
 def test_a_damaged_bundle_in_an_archive_is_named(data: DataFolder) -> None:
     # given an archive of two bundles, of which one lost a byte before another program packed them
     data.session([5])

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from flows.warehouse.publish import load_and_publish
@@ -12,6 +13,7 @@ from sql.warehouse import query, writing
 from tasks.load.load import load_paths
 from tasks.load.snapshot import newest_snapshot
 from tasks.store.workspace import Workspace
+from tests.fixtures.command import DataFolder, Etfarm
 from tests.fixtures.farm import ETFARM
 from tests.fixtures.waiting import ENOUGH_S
 from tests.fixtures.warehouse import BundleMaker
@@ -65,3 +67,11 @@ def test_a_snapshot_is_read_in_place_also_if_the_working_file_is_named(maker: Bu
         with readable_warehouse(Workspace(data_dir, named)) as readable:
             assert readable.path == snapshot
             assert query(readable.path, "SELECT count(*) FROM session_overview")[1] == [(1,)]
+
+
+def test_the_path_that_the_command_prints_opens_in_any_duckdb(data: DataFolder, etfarm: Etfarm) -> None:
+    data.session([10, 20, 30])
+    load_and_publish(data.workspace, [data.bundles])
+    code, printed = etfarm("warehouse", "path")
+    with duckdb.connect(printed.rstrip("\n"), read_only=True) as connection:
+        assert (code, connection.sql("SELECT median_ms FROM session_latency").fetchall()) == (0, [(2e-05,)])

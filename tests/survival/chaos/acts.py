@@ -7,7 +7,6 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tests.fixtures.program import Program
 from tests.lab import processes
@@ -92,7 +91,7 @@ class Acts:
         with contextlib.suppress(OSError, ValueError, IndexError):
             words = note.read_text(encoding="utf-8").split()
             group = int(words[0])
-            if _stat_of(group)[_STARTED] != words[4]:  # it has ended, and another process may have its id
+            if processes.stat_of(group)[_STARTED] != words[4]:  # it has ended, and another process may have its id
                 return None
             if is_whole:
                 os.killpg(group, signal.SIGKILL)
@@ -105,7 +104,7 @@ class Acts:
 
     def _is_launched(self, pid: int) -> bool:
         with contextlib.suppress(OSError, IndexError):
-            parent = int(_stat_of(pid)[_PARENT])
+            parent = int(processes.stat_of(pid)[_PARENT])
             return str(self.farm.folder / "launcher") in processes.command_of(parent)
         return False
 
@@ -135,7 +134,3 @@ class Acts:
             return self._run_of(name)
         program = self._running(name)
         return program.pid if program else None
-
-
-def _stat_of(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
