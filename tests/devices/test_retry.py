@@ -49,11 +49,7 @@ GROWING = Policy(attempts=math.inf, within_s=20, pause_s=1, max_pause_s=5, error
     ("policy", "error", "pauses"),
     [
         (Policy(attempts=3, pause_s=2, errors=(DeviceLost,)), LOST, [2, 2]),
-        (
-            Policy(attempts=math.inf, within_s=20, pause_s=1, max_pause_s=5, errors=(DeviceLost,)),
-            LOST,
-            [1, 2, 4, 5, 5, 3],
-        ),
+        (GROWING, LOST, [1, 2, 4, 5, 5, 3]),
         (Policy(attempts=9, errors=(DeviceLost,)), REFUSED, []),
     ],
     ids=["number of attempts", "growing pauses until the time is over", "another error"],

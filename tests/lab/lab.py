@@ -23,7 +23,7 @@ MACS = (
 )
 DEVICES: tuple[LabDevice, ...] = (*PHONES, *MACS)
 ADB_SERVER = "adb-server"
-_READY_S = 60.0
+_READY_S, _ANSWER_S = 60.0, 10.0
 
 
 def up(folder: Path) -> None:
@@ -114,7 +114,7 @@ def _need_root() -> None:
 
 def _answers(mac: Mac) -> bool:
     try:
-        with socket.create_connection((mac.address, mac.port), timeout=1) as connection:
+        with socket.create_connection((mac.address, mac.port), timeout=_ANSWER_S) as connection:
             return connection.recv(4) == b"SSH-"
     except OSError:
         return False

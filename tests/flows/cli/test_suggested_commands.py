@@ -18,6 +18,7 @@ from tests.fixtures.warehouse import BundleMaker
 
 READING = ("compare", "explain", "sql", "trace", "verdicts")
 NEW, LOST = "wrong", "./lost.py:make"
+SAME, NIGHTS = 5, 7  # nights in which nothing changed, and all
 
 
 @pytest.fixture(scope="module")
@@ -26,16 +27,16 @@ def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
     no earlier night has.
     """
     maker = BundleMaker(tmp_path_factory.mktemp("suggested"))
-    for day in range(1, 11):
+    for day in range(1, NIGHTS + 1):
         for model, factor in (("slow", 1.2), ("fast", 0.8), ("broken", 1.0), (LOST, 1.0)):
-            changes: dict[str, Any] = {"model__name": model, "model__pte_sha256": "p2" if day > 7 else "p1"}
-            if model in ("broken", LOST) and day == 10:
+            changes: dict[str, Any] = {"model__name": model, "model__pte_sha256": "p2" if day > SAME else "p1"}
+            if model in ("broken", LOST) and day == NIGHTS:
                 failed_night_of(maker, day, model__name=model)
             else:
-                night_of(maker, day, factor if day > 7 else 1.0, **changes)
+                night_of(maker, day, factor if day > SAME else 1.0, **changes)
     compared = {"output": 0, "reference": "fp32", "max_abs_error": 1.0, "max_rel_error": 1.0}
     inaccurate = [compared | {"nonfinite_mismatches": 0, "is_inaccurate": True}]
-    night_of(maker, 10, model__name=NEW, accuracy=inaccurate)
+    night_of(maker, NIGHTS, model__name=NEW, accuracy=inaccurate)
     assert maker.load().refused == []
     return maker
 

@@ -22,10 +22,10 @@ from tasks.store.workspace import Workspace
 from tests.fixtures.command import Command, run_etfarm
 from tests.fixtures.farm import ETFARM
 from tests.fixtures.nights import night_of
-from tests.fixtures.waiting import wait_for
+from tests.fixtures.waiting import ENOUGH_S, wait_for
 from tests.fixtures.warehouse import BundleMaker
 
-PATIENCE_S = 60
+PATIENCE_S = 2 * ENOUGH_S
 
 
 @pytest.fixture(scope="module")

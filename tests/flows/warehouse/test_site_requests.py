@@ -17,10 +17,10 @@ from flows.warehouse.site import LiveSite, SiteServer, host_names, open_site
 from tasks.pages.html import File
 from tasks.pages.site.site import Site
 from tasks.store.workspace import Workspace
-from tests.fixtures.waiting import wait_for
+from tests.fixtures.waiting import ENOUGH_S, wait_for
 from tests.fixtures.warehouse import BundleMaker
 
-PATIENCE_S = 60
+PATIENCE_S = 2 * ENOUGH_S
 
 
 @pytest.fixture(scope="module")
