@@ -8,31 +8,21 @@ import pytest
 from tasks.results.incidents import IncidentRow, find_accepted
 from tests.tasks.pages.rows import row, verdict
 
+CLOSED_ON = date(2026, 11, 8)
+SCOPE: dict[str, Any] = {"models": ["toy"], "devices": ["host"], "precisions": ["fp32"], "state": "accepted"}
+OTHERS = {"state": "fixed", "devices": ["other"], "precisions": ["fp16"], "models": ["other"]}
+
 
 @pytest.mark.parametrize(
     ("changes", "days", "is_named"),
     [
-        ({}, 0, True),
-        ({}, 21, True),
-        ({}, 22, False),
-        ({}, -1, False),
-        ({"state": "fixed"}, 1, False),
-        ({"devices": ["other"]}, 1, False),
-        ({"precisions": ["fp16"]}, 1, False),
-        ({"models": ["other"]}, 1, False),
+        *(({}, days, is_named) for days, is_named in ((0, True), (21, True), (22, False), (-1, False))),
+        *(({name: value}, 1, False) for name, value in OTHERS.items()),
     ],
 )
 def test_an_accepted_change_is_named_while_the_baseline_that_began_with_it_may_be_short(
     changes: dict[str, Any], days: int, is_named: bool
 ) -> None:
-    closed_on = date(2026, 11, 8)
-    scope = {
-        "models": ["toy"],
-        "devices": ["host"],
-        "precisions": ["fp32"],
-        "state": "accepted",
-        "closed_on": closed_on,
-    }
-    accepted = row(IncidentRow, **scope | changes)
-    found = find_accepted([accepted], verdict("no change"), closed_on + timedelta(days=days))
+    accepted = row(IncidentRow, closed_on=CLOSED_ON, **SCOPE | changes)
+    found = find_accepted([accepted], verdict("no change"), CLOSED_ON + timedelta(days=days))
     assert (found is accepted) == is_named

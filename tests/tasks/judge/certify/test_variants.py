@@ -23,10 +23,7 @@ def test_variants_that_are_what_they_promise_have_no_problem_and_a_pair_without_
         (replace(SME1, proven_share=1.0, proven_sme1_share=0.0), "linear SME1: SME2 100 %, SME1 0 % (executed)"),
         (replace(OFF, sme_share=1.0, proven_share=1.0), "linear SME2 off: SME2 100 %, SME1 0 % (name)"),
         (replace(OFF, sme_share=None), "linear SME2 off: SME2 0 %, SME1 0 % (name)"),
-        (
-            replace(OFF, accuracy="inaccurate", snr_db=12.0),
-            "linear SME2 off: outputs are inaccurate, SNR 12 dB",
-        ),
+        (replace(OFF, accuracy="inaccurate", snr_db=12.0), "linear SME2 off: outputs are inaccurate, SNR 12 dB"),
         (replace(OFF, accuracy="not compared", snr_db=None), "linear SME2 off: outputs are not compared, SNR unknown"),
     ],
 )

@@ -1,5 +1,6 @@
 """A series is explained with the figures of SQL, in the same sentences as text, data, Markdown and on its page."""
 
+import re
 from typing import Any
 
 import duckdb
@@ -44,9 +45,7 @@ def test_the_worst_series_is_explained_with_the_figures_of_sql_everywhere_in_the
     # given a model that got slower on the first device alone
     slow = explain(Reader(connection), SLOW, {})
     # where a comparison decided, the time is that of its side, as the change is
-    of_night = (
-        "purpose = 'same_night' AND night = verdict.night AND device = verdict.device AND model_b = verdict.model"
-    )
+    of_night = "purpose = 'same_night' AND night = verdict.night AND device = verdict.device AND model_b = model"
     time_ms = f"coalesce((SELECT time_b_ms FROM comparison WHERE {of_night}), time_ms)"
     columns = [time_ms if name == "time_ms" else name for name in FIGURES]
     asked = f"SELECT {', '.join(columns)} FROM verdict WHERE is_newest AND model = '{SLOW}' ORDER BY ratio DESC"
@@ -73,11 +72,7 @@ def test_the_worst_series_is_explained_with_the_figures_of_sql_everywhere_in_the
     ("name", "only", "sentence"),
     [
         ("bert_3", {}, "`bert_3` is not a model or a series id; did you mean `bert_03`?"),
-        (
-            SLOW,
-            {"device": "phone-01"},
-            "--device: `bert_03` has no series with device `phone-01`; did you mean `phone-",
-        ),
+        (SLOW, {"device": "phone-1"}, "--device: `bert_03` has no series with device `phone-1`; did you mean `phone-"),
         (SLOW, {"variant": "x"}, "--variant: `bert_03` has no series with variant `x`; use one of sme2_"),
     ],
 )
@@ -92,11 +87,11 @@ def test_an_unknown_name_is_answered_with_the_nearest(
 def test_sme2_and_portable_operators_are_explained_whichever_variant_is_worse(maker: BundleMaker) -> None:
     # given a model with SME2 on and off, that spends a quarter of its time in a portable operator
     facts: dict[str, Any] = {"model": "board", "build": "b1", "sme2": True}
-    for variant, time_ms, operator, convolution_ms in (
-        ("sme2_off", 20, CONVOLUTION, 12),
-        ("sme2_on", 11, CONVOLUTION_SME2, 3),
+    for variant, time_ms, convolution in (
+        ("sme2_off", 20, {CONVOLUTION: 12 * MS}),
+        ("sme2_on", 11, {CONVOLUTION_SME2: 3 * MS}),
     ):
-        operators = {operator: convolution_ms * MS, TRANSPOSE: 2 * MS, MEAN: 5 * MS}
+        operators = convolution | {TRANSPOSE: 2 * MS, MEAN: 5 * MS}
         for number in range(5):
             run = (time_ms * MS + number * 1000, operators)
             maker.session([run], variant=variant, repetition=number, device__facts=facts)
@@ -108,12 +103,8 @@ def test_sme2_and_portable_operators_are_explained_whichever_variant_is_worse(ma
     facts = explanation.data()["facts"]
     assert rows == as_rows(facts)
     gain, calls, largest = facts["SME2"]
-    assert gain.startswith(
-        "With SME2 on, runs are 1.82 times as fast as with SME2 off (one comparison of five sessions"
-    )
-    assert calls.startswith(
-        "SME2 on, one thread: 1 of 1 eligible calls per run on SME by their names, 100.0 % of their"
-    )
+    assert re.match("With SME2 on, .* 1.82 times .*one comparison of five sessions", gain)
+    assert re.match("SME2 on, one thread: 1 of 1 eligible calls .* by their names, 100.0 %", calls)
     assert "off: Convolution 60.0 % (12.0 ms); with SME2 on: Other 45.4 % (5.00 ms)" in largest
     portable = "`toy` fp32: portable operators take 25.0 % of the time (5.00 ms of 20.0 ms"
     assert facts["Portable operators"][0].startswith(portable)

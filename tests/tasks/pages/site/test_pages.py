@@ -146,16 +146,10 @@ def test_notes_excluded_nights_and_open_incidents_are_on_the_page_of_their_serie
         row(DecisionRow, kind="night_exclusion", night=date(2026, 11, 2), reason="hot", **common),
     ]
     series = [row(SeriesRow, model=model, series_id=model, nights=3, weeks=[]) for model in ("voice", "other")]
-    onset, key = date(2026, 11, 3), "voice" + series[0].device
+    onset = date(2026, 11, 3)
     named: dict[str, Any] = {"models": ["voice"], "devices": ["host"], "precisions": ["fp32"], "series": 1}
-    named |= {
-        "onset": onset,
-        "incident_id": "1a2b3c4d",
-        "subject": "voice",
-        "worst_device": "host",
-        "open_parts": [key],
-        "graph": [],
-    }
+    named |= {"onset": onset, "incident_id": "1a2b3c4d", "subject": "voice", "worst_device": "host", "graph": []}
+    named |= {"open_parts": ["voice" + series[0].device]}
     incidents = [row(IncidentRow, state=state, **named) for state in ("suspected", "fixed")]
     page = device.page(row(DeviceRow), [], series, decisions, incidents)
     (histories,) = [block for section in page.sections for block in section.blocks if isinstance(block, Histories)]
@@ -187,11 +181,7 @@ def test_an_empty_warehouse_says_how_to_measure(maker: BundleMaker) -> None:
     ("variant", "has_sme2", "answer"),
     [
         ("sme2_off", False, "No real device of this farm is known to have SME2, and nothing ran with it."),
-        (
-            "sme2_on",
-            True,
-            "Real devices that are known to have SME2: 1 of 1. Series that ran with it on: 1, none ",
-        ),
+        ("sme2_on", True, "Real devices that are known to have SME2: 1 of 1. Series that ran with it on: 1, none "),
     ],
 )
 def test_the_page_of_sme2_says_where_it_is_and_was_used(variant: str, has_sme2: bool, answer: str) -> None:
