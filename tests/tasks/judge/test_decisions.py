@@ -17,15 +17,9 @@ SERIES = SeriesNight(model="toy", precision="fp32", variant="sme2_on", device="p
 
 
 def decision(number: int, **fields: Any) -> Decision:
-    of_all: dict[str, Any] = {
-        "id": f"{number:08x}",
-        "kind": "night_exclusion",
-        "reason": "hot",
-        "decided_by": "ada@desk",
-    }
-    of_all["decided_at"] = datetime(2026, 11, 21, 8, number, tzinfo=UTC)
-    of_all["night"] = None if "revokes" in fields else NIGHT
-    return Decision.model_validate(of_all | fields)
+    decided_at, night = datetime(2026, 11, 21, 8, number, tzinfo=UTC), None if "revokes" in fields else NIGHT
+    of_all = {"id": f"{number:08x}", "kind": "night_exclusion", "reason": "hot", "decided_by": "ada@desk"}
+    return Decision.model_validate(of_all | {"decided_at": decided_at, "night": night} | fields)
 
 
 def revocation(number: int, of: int) -> Decision:

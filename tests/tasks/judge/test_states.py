@@ -126,12 +126,8 @@ def test_sessions_all_in_one_state_are_in_the_usual_one_if_that_is_20_times_like
 @pytest.mark.parametrize(
     ("moved", "is_same_content", "slow"),
     [
-        (0.24, False, 0),
-        (0.26, False, None),
-        (0.74, True, None),
-        (0.76, True, 4),
-        (0.76, False, None),
-        (1.26, True, None),
+        *((0.24, False, 0), (0.26, False, None), (0.76, False, None)),
+        *((0.74, True, None), (0.76, True, 4), (1.26, True, None)),
     ],
 )
 def test_otherwise_the_level_decides_unless_a_change_may_be_as_large(

@@ -11,19 +11,9 @@ from tasks.results.verdicts import VerdictRow
 
 RowT = TypeVar("RowT", bound=Row)
 _DEFAULTS: dict[str, Any] = {
-    "cell": "c1",
-    "device": "host",
-    "model": "toy",
-    "precision": "fp32",
-    "variant": "sme2_off",
-    "threads": 1,
-    "night": date(2026, 11, 20),
-    "metric": "latency",
-    "graph": (),
-    "reason": "its reason",
-    "sessions": 8,
-    "series_id": "s1",
-    "sweep_id": "smoke-2026-11-20",
+    **{"cell": "c1", "series_id": "s1", "sweep_id": "smoke-2026-11-20", "night": date(2026, 11, 20), "device": "host"},
+    **{"model": "toy", "precision": "fp32", "variant": "sme2_off", "threads": 1, "metric": "latency"},
+    **{"sessions": 8, "graph": (), "reason": "its reason"},
 }
 
 

@@ -152,10 +152,8 @@ def test_a_table_of_the_first_rows_says_how_many_are_hidden_and_where() -> None:
 
     rows = [CountedRow(count) for count in range(1202)]
     table = first_rows(rows, 2, "elsewhere")
-    assert ([line[0].text for line in table.rows], plain_text(table.hidden)) == (
-        ["0", "1"],
-        "1,200 more rows: elsewhere",
-    )
+    shown = [line[0].text for line in table.rows]
+    assert (shown, plain_text(table.hidden)) == (["0", "1"], "1,200 more rows: elsewhere")
     # and a limit that it is within changes nothing
     assert (first_rows(rows[:2], 2, "elsewhere").hidden, table.shortened(2, "there")) == ("", table)
 

@@ -29,7 +29,7 @@ def night(
     **changes: Any,
 ) -> None:
     """Write the sessions of one night: they differ by up to 4 % in frequency, and by 0.2 % in each operator."""
-    for number in range(8):
+    for number in range(8 if day > 7 else 5):  # what confirms a change and what it is compared with
         common = shared * (1 + 0.02 * (0, 1, -1, 2, -2, 1, -1, 0)[number])
         own = [1 + 0.002 * ((number * index) % 3 - 1) * (index > 0) for index in range(len(USUAL_NS))]
         usual = zip(USUAL_NS.items(), own, strict=True)
@@ -89,7 +89,7 @@ def test_a_regression_names_the_operator_that_caused_it(farm: BundleMaker) -> No
         "SELECT round(baseline_ms), round(time_ms, 1), round(part_percent), round(common_factor, 2), low < 1.38,"
         " high > 1.38, total_verdict, is_newest FROM operator_verdict"
         f" WHERE operator = '{CONVOLUTION_NAME}' AND model = 'slower' ORDER BY night DESC LIMIT 1"
-    ) == [(6.0, 8.3, 100.0, 1.0, True, True, "regression", True)]
+    ) == [(6.0, 8.3, 99.0, 1.0, True, True, "regression", True)]
 
 
 def test_where_a_comparison_decided_its_sessions_are_the_base_of_change_and_cause(
@@ -140,7 +140,7 @@ def test_a_device_that_got_slower_is_no_cause_in_the_model(farm: BundleMaker) ->
 
 def test_a_small_operator_that_got_slower_is_named_where_the_latency_hides_it(farm: BundleMaker) -> None:
     # given a portable operator with a tenth of the time that takes 6 % longer
-    assert causes(farm, "small")[date(2026, 11, 10)] == ("no change", "`mean` +5.9 %, 11 % of the time")
+    assert causes(farm, "small")[date(2026, 11, 10)] == ("no change", "`mean` +5.8 %, 11 % of the time")
 
 
 def test_without_the_operators_of_the_last_good_night_operators_are_judged_and_no_cause_is_named(
