@@ -16,11 +16,11 @@ GEMM = "xnn_f32_gemm_minmax_ukernel_6x8__neonfma"
 def test_what_changes_a_session_is_in_its_row(maker: BundleMaker) -> None:
     stats = {"load_ns": 3, "peak_memory_bytes": 4096, "model_peak_memory_bytes": 5000, "threads_used": 2}
     stats |= {"sme2_hardware": True, "sme2_reported": False, "sme_hardware": False, "sme_reported": True}
-    times = {"started_at": "2026-11-20T03:00:00+02:00", "ended_at": "2026-11-20T03:00:09+02:00"}
+    recorded: dict[str, Any] = {"started_at": "2026-11-20T03:00:00+02:00", "ended_at": "2026-11-20T03:00:09+02:00"}
     arm = {"purpose": "noise", "comparison": "c" * 16}
     source = {"commit": "f" * 40, "is_dirty": True, "author": "Ada", "branch": "main"}
-    recorded: dict[str, Any] = {"arm": arm | {"side": "a"}, "sweep__source": source | {"commits": [COMMIT]}}
-    rows = bundle_rows(maker.session([5, 6], stats=stats, repetition=3, **times, **recorded))
+    recorded |= {"arm": arm | {"side": "a"}, "sweep__source": source | {"commits": [COMMIT]}}
+    rows = bundle_rows(maker.session([5, 6], stats=stats, repetition=3, **recorded))
     expected = {**stats, **arm, "arm": "a", "repetition": 3, "executions": 3, "warmup_executions": 1}
     expected |= {f"source_{name}": value for name, value in source.items()} | {"source_commits": json.dumps([COMMIT])}
     assert rows.session.items() >= expected.items()
