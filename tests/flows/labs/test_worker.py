@@ -69,7 +69,8 @@ def test_a_worker_measures_for_a_sweep_also_if_its_run_is_killed(
     assert sorted(record["status"] for record in records) == ["invalid"] + ["succeeded"] * SESSIONS
     # and the server shows both runs of the lab under names that tell night and lab, and nothing as running
     (sweep_id,) = {path.parent.parent.name for path in bundles.glob("tiny-*/*/session.json")}
-    names = {run["name"] for run in asked(f"{prefect_api}/flow_runs/filter", {}) if run["work_queue_name"] == "berlin"}
+    of_lab = {"flow_runs": {"work_queue_name": {"any_": ["berlin"]}}}
+    names = {run["name"] for run in asked(f"{prefect_api}/flow_runs/filter", of_lab)}
     assert names >= {f"{sweep_id} in berlin", f"{sweep_id} in berlin, start 2"}
     wait_for(lambda: not unfinished(prefect_api) - others, lambda: str(unfinished(prefect_api) - others))
 
@@ -99,5 +100,5 @@ def test_sigterm_ends_an_idle_lab_within_seconds_however_it_was_started(farm: Fa
 
 def unfinished(api: str) -> set[str]:
     """Return the ids of the flow runs that the server shows as begun and not as ended."""
-    runs = asked(f"{api}/flow_runs/filter", {})
-    return {run["id"] for run in runs if run["state_type"] in ("PENDING", "RUNNING", "CANCELLING", "PAUSED")}
+    begun = {"flow_runs": {"state": {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING", "PAUSED"]}}}}
+    return {run["id"] for run in asked(f"{api}/flow_runs/filter", begun)}
