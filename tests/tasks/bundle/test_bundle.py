@@ -60,9 +60,7 @@ def test_a_folder_that_lost_its_session_is_found_as_a_bundle_and_loose_etdumps_a
     assert list(find_results(named)) == [named]
 
 
-def test_a_folder_is_made_under_a_name_of_its_process_and_machine_and_leaves_nothing_when_that_fails(
-    tmp_path: Path,
-) -> None:
+def test_a_folder_has_the_name_of_its_process_and_machine_until_it_is_complete(tmp_path: Path) -> None:
     def break_off() -> None:
         with publish_folder(tmp_path / "final") as aside:
             assert re.fullmatch(rf"\.part-{os.getpid()}-[0-9a-f]{{8}}@{re.escape(socket.gethostname())}", aside.name)

@@ -11,9 +11,7 @@ VALUES = np.array([1.0, -2.5, 0.0, 3.140625, np.inf])
 
 
 @pytest.mark.parametrize(("dtype", "size"), [("bfloat16", 2), ("float16", 2), ("float32", 4), ("float64", 8)])
-def test_elements_are_read_as_they_were_written_all_in_blocks_and_by_position(
-    dtype: str, size: int, tmp_path: Path
-) -> None:
+def test_elements_are_read_as_written_in_blocks_and_by_position(dtype: str, size: int, tmp_path: Path) -> None:
     path = tmp_path / "x.bin"
     path.write_bytes(to_bytes(VALUES, dtype))
     assert path.stat().st_size == size * len(VALUES) == element_bytes(dtype) * len(VALUES)

@@ -55,7 +55,5 @@ def test_no_two_models_ever_show_alike(models: set[str]) -> None:
         ("as_is", None, "unknown", "unknown"),
     ],
 )
-def test_the_backend_comes_from_the_program(
-    precision: str, delegates: list[str] | None, text: str, in_series: str
-) -> None:
+def test_the_program_states_the_backend(precision: str, delegates: list[str] | None, text: str, in_series: str) -> None:
     assert (backend_name(precision, delegates), series_backend_name(precision, delegates)) == (text, in_series)

@@ -1,6 +1,5 @@
 """ETDumps of delegates whose events are not simply times: shares stay between 0 and 1, and a sentence tells why."""
 
-import contextlib
 import random
 
 import numpy as np
@@ -8,10 +7,10 @@ import pytest
 
 from sql.schema import seed_rows
 from tasks.etdump.delegates import DELEGATES, UNRECOGNIZED
-from tasks.etdump.reader import Etdump, EtdumpError, read_etdump
+from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.tree import build_runs, contradiction, negative_time
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump, delegated, method
-from tests.fixtures.mutated_etdump import mutated
+from tests.fixtures.mutated_etdump import wrong_share
 
 CALL = Profile("DELEGATE_CALL", 1_100, 1_900, instruction=3)
 COST = b'{"operatorName": "ios17.conv", "estimatedCost": 0.4}'
@@ -137,17 +136,6 @@ def anything(chance: random.Random) -> bytes:
     return build_etdump(runs)
 
 
-def assert_shares(dump: Etdump) -> None:
-    """Times are not negative and add up to their execution, unless the dump is refused for it."""
-    runs = build_runs(dump)
-    if negative_time(runs):
-        return
-    for run, execute_ns in enumerate(runs.execute_ns.tolist()):
-        own = runs.self_ns[runs.run == run]
-        assert own.sum() == execute_ns
-        assert ((own >= 0) & (own <= execute_ns)).all()
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_shares_of_any_delegate_are_between_0_and_1(seed: int) -> None:
     chance = random.Random(seed)
@@ -155,13 +143,6 @@ def test_shares_of_any_delegate_are_between_0_and_1(seed: int) -> None:
     dump = read_etdump(anything(chance), backends=backends)
     # the runtime's own events do not contradict each other, so nothing is refused
     assert negative_time(build_runs(dump)) is None
-    assert_shares(dump)
+    assert wrong_share(build_runs(dump)) is None
     # and what is left out belongs to no execution
     assert not np.isin(dump.parent, np.flatnonzero(dump.execution < 0)).any()
-
-
-def test_shares_of_a_damaged_dump_are_between_0_and_1_or_it_is_refused() -> None:
-    chance = random.Random(1)
-    for _ in range(200):
-        with contextlib.suppress(EtdumpError):
-            assert_shares(read_etdump(mutated(chance)))

@@ -54,9 +54,7 @@ def test_executions_of_every_shape_are_the_same_as_in_devtools(devtools: Callabl
     assert_same(small_files()[number], devtools)
 
 
-def test_repeated_instructions_missing_names_and_other_events_are_the_same_as_in_devtools(
-    devtools: Callable[[bytes], Any],
-) -> None:
+def test_unusual_events_are_the_same_as_in_devtools(devtools: Callable[[bytes], Any]) -> None:
     loop: list[Event] = [
         Profile(text="a", start=1, end=3, instruction=4, metadata=b"\x01\x02"),
         Profile("DELEGATE_CALL", 0, 5, instruction=4),

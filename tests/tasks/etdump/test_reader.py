@@ -58,9 +58,7 @@ PARENTS: dict[str, tuple[list[Run], list[int], list[int]]] = {
 
 
 @pytest.mark.parametrize(("runs", "parents", "executions"), PARENTS.values(), ids=PARENTS)
-def test_an_operator_belongs_to_the_next_call_of_its_instruction_or_to_its_method(
-    runs: list[Run], parents: list[int], executions: list[int]
-) -> None:
+def test_an_operator_is_of_the_next_call_or_method(runs: list[Run], parents: list[int], executions: list[int]) -> None:
     dump = read_etdump(build_etdump(runs))
     assert (dump.parent.tolist(), dump.execution.tolist()) == (parents, executions)
 

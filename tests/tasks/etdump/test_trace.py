@@ -116,9 +116,7 @@ def test_a_run_shows_its_calls_nested_and_each_delegate_on_its_own_track() -> No
         ([(CONVOLUTION, 0, 900), (LINEAR, 100, 800)], [0, 900]),
     ],
 )
-def test_an_operator_whose_start_is_impossible_is_moved_and_marked(
-    operators: list[tuple[str, int, int]], shown: list[int]
-) -> None:
+def test_an_operator_at_an_impossible_time_is_moved(operators: list[tuple[str, int, int]], shown: list[int]) -> None:
     # given operators of a delegate whose recorded times do not fit their call, which starts 100 ns after the run
     tracks = read_back(build_etdump([execution(5000, *operators)]), [0])
     slices = tracks["delegate at instruction 3"]

@@ -142,9 +142,7 @@ def test_branches_and_loops_of_one_method_contradict_nothing(given: list[Run]) -
     ("durations_ns", "warmup_executions", "is_refused"),
     [([9, 0, 0], 1, True), ([9, 0, 1], 1, False), ([0, 0, 1], 2, False), ([0, 0], 0, True), ([0], 1, False)],
 )
-def test_a_clock_must_move_in_a_measured_execution(
-    durations_ns: list[int], warmup_executions: int, is_refused: bool
-) -> None:
+def test_a_clock_must_move_when_measured(durations_ns: list[int], warmup_executions: int, is_refused: bool) -> None:
     given = [Run([Profile(METHOD, 5, 5 + duration_ns)]) for duration_ns in durations_ns]
     result = contradiction_of(*given, warmup_executions=warmup_executions)
     assert (result is not None) == is_refused

@@ -2,6 +2,7 @@
 
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,16 @@ def toys() -> dict[str, Export]:
     """toy_cnn in every precision, exported two at a time."""
     with ThreadPoolExecutor(2) as pool:
         return dict(zip(RECIPES, pool.map(toy, RECIPES), strict=True))
+
+
+@pytest.fixture
+def exports(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The exports folder of a working directory, whose name needs quotes, with the module's MODELS as model.py."""
+    folder = tmp_path / "it's here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    Path("model.py").write_text(request.module.MODELS, encoding="utf-8")
+    return folder / "exports"
 
 
 def runs(pid: int) -> bool:

@@ -10,27 +10,23 @@ import pytest
 from devices.errors import FarmError
 from tasks.export.convert import convert
 from tasks.export.exported import Export
-from tasks.export.factory import Method, build_methods
+from tasks.export.factory import build_methods
 from tasks.export.lowering.delegation import count_macs, count_read_bytes
 from tasks.export.lowering.layer_probes import compute_fp32_layers
-from tasks.export.lowering.lower import build
 from tasks.export.recipes import parse_recipe
 from tasks.export.references import compute_references, list_cases
+from tests.fixtures.exports import build_here
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
 DIM, export = torch.export.Dim, torch.export.export
 
 
-def halved(*layers: Any) -> Method:
-    """A method of these layers in fp16."""
-    module = torch.nn.Sequential(*layers).eval().to(torch.float16)
-    return build_methods((module, (torch.ones(1, 4, dtype=torch.float16),)), "layers")[0]
-
-
 def test_excepted_operators_compute_in_fp32_also_one_after_another() -> None:
     # given two layer norms without anything between them
-    method = halved(torch.nn.Linear(4, 4), torch.nn.LayerNorm(4), torch.nn.LayerNorm(4), torch.nn.Linear(4, 4))
+    linear, norm = torch.nn.Linear(4, 4), torch.nn.LayerNorm(4)
+    module = torch.nn.Sequential(linear, norm, torch.nn.LayerNorm(4), torch.nn.Linear(4, 4)).eval().half()
+    [method] = build_methods((module, (torch.ones(1, 4, dtype=torch.float16),)), "layers")
     converted = convert(method, parse_recipe("fp16 except layer_norm"))
     types = {
         node.name: {node.meta["val"].dtype, *(each.meta["val"].dtype for each in node.all_input_nodes)}
@@ -62,23 +58,24 @@ def test_your_own_recipe_gets_the_dynamic_shapes_that_it_takes() -> None:
     assert not convert(fixed, recipe, lambda m, x: export(m, x)).program.range_constraints
 
 
-def described(setup: str) -> dict[str, Any]:
-    inputs = (torch.ones(1, 4),)
-    return {"module": torch.nn.Linear(4, 4), "inputs": inputs, "setup": {"method": setup, "inputs": inputs}}
+ONES = (torch.ones(1, 4),)
+FORM = "forward: `setup` must be a dict of `method` and `inputs`"
 
 
+@pytest.mark.parametrize(
+    ("setup", "sentence"),
+    [
+        ({"method": "fill", "inputs": ONES}, "the setup of forward names fill; use one of its methods: forward"),
+        ({"method": "forward"}, FORM),
+        (["forward"], FORM),
+        ({"method": "forward", "inputs": (), "more": 1}, FORM),
+    ],
+)
 @pytest.mark.parametrize("is_listed", [False, True])
-def test_a_setup_that_is_not_a_method_is_refused(is_listed: bool) -> None:
-    content = {"methods": {"forward": described("fill")}} if is_listed else described("fill")
-    with pytest.raises(FarmError) as refused:
-        build_methods(content, "decoder")
-    assert str(refused.value) == "decoder: the setup of forward names fill; use one of its methods: forward"
-
-
-@pytest.mark.parametrize("setup", [{"method": "forward"}, ["forward"], {"method": "forward", "inputs": (), "more": 1}])
-def test_a_setup_of_another_form_is_refused(setup: object) -> None:
-    with pytest.raises(FarmError, match="decoder: forward: `setup` must be a dict of `method` and `inputs`"):
-        build_methods(described("forward") | {"setup": setup}, "decoder")
+def test_a_setup_that_is_not_a_method_with_inputs_is_refused(setup: object, sentence: str, is_listed: bool) -> None:
+    content = {"module": torch.nn.Linear(4, 4), "inputs": ONES, "setup": setup}
+    with pytest.raises(FarmError, match=f"^decoder: {sentence}"):
+        build_methods({"methods": {"forward": content}} if is_listed else content, "decoder")
 
 
 def test_layers_of_a_method_that_another_one_executes_have_their_values_in_fp32() -> None:
@@ -99,7 +96,7 @@ def test_layers_of_a_method_that_another_one_executes_have_their_values_in_fp32(
 def test_layers_that_become_linear_have_their_values_in_fp32_in_mode_numerics(tmp_path: Path, recipe: str) -> None:
     utilities = pytest.importorskip("transformers.pytorch_utils", reason="transformers is not installed")
     layers = torch.nn.Sequential(utilities.Conv1D(32, 32), torch.nn.Softmax(-1), torch.nn.Linear(32, 32)).eval()
-    built = build(build_methods((layers, (torch.randn(2, 32),)), "layers"), parse_recipe(recipe), tmp_path, taps=True)
+    built = build_here(layers, (torch.randn(2, 32),), recipe, tmp_path, taps=True)
     found = {(tap["module"], "fp32" in tap) for tap in built["cases"][0]["taps"]}
     assert found - {("1", True)} == {("0", True), ("2", True)}
 
@@ -191,15 +188,15 @@ def in_inference_mode() -> Any:
         return Scales(torch.ones(3))
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        pytest.param(lambda: Scales(torch.ones(3)), id="memory of PyTorch"),
-        pytest.param(lambda: Scales(torch.from_numpy(np.ones(3, np.float32))), id="memory of NumPy, as of a file"),
-        pytest.param(lambda: Scales(torch.ones(3).share_memory_()), id="shared memory"),
-        pytest.param(in_inference_mode, id="made in inference mode"),
-    ],
-)
+MEMORY = {
+    "of PyTorch": lambda: Scales(torch.ones(3)),
+    "of NumPy, as of a file": lambda: Scales(torch.from_numpy(np.ones(3, np.float32))),
+    "shared": lambda: Scales(torch.ones(3).share_memory_()),
+    "made in inference mode": in_inference_mode,
+}
+
+
+@pytest.mark.parametrize("make", MEMORY.values(), ids=MEMORY)
 def test_weights_and_buffers_of_any_memory_are_after_an_execution_as_before(make: Any) -> None:
     module = make()
     cases = list_cases(build_methods((module, (torch.zeros(3),)), "scales"))

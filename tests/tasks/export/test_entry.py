@@ -9,8 +9,6 @@ from devices.errors import FarmError, InputError
 from tasks.export.recipes import Int4Options, parse_recipe, recipe_name
 from tasks.measure.sweep_file import SweepSpec, read_sweep
 
-FACTORY = "def make():\n    pass\n"
-
 
 def read_models(folder: Path, lines: str) -> SweepSpec:
     (folder / "sweep.yaml").write_text(f"name: a\nmodels:\n{lines}")
@@ -23,7 +21,7 @@ def sweeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "sweeps"
     (folder / "weights").mkdir(parents=True)
     (folder / "empty").mkdir()
-    (folder / "model.py").write_text(FACTORY)
+    (folder / "model.py").write_text("def make():\n    pass\n")
     for name in ("lin.pte", "in0.bin", "ref.bin", "weights/config.json"):
         (folder / name).write_bytes(b"")
     monkeypatch.chdir(tmp_path)
@@ -71,7 +69,6 @@ def test_a_prebuilt_program_is_measured_once_and_not_by_each_recipe(sweeps: Path
         ),
         ("- {name: a, factory: linear, keep_samples: true}", r"`keep_samples` needs `samples`"),
         ("- {name: a, factory: linear, accuracy: {score: 0.9}}", r"`score` and `samples_below` of `accuracy` need"),
-        ("- {name: a, factory: linear, accuracy: {}}", r"`accuracy` is empty; set one of min_snr_db, top1, score"),
         ("- {name: a, pte: lin.pte, factory: linear}", r"a model has exactly one of factory, pte, transformers"),
         ("- {name: a, factory: linear, inputs: [in0.bin]}", r"`inputs` belongs to models with `pte`"),
         ("- {name: a, pte: lin.pte, expected: [ref.bin]}", r"`expected` needs `inputs`"),
@@ -90,19 +87,16 @@ def test_a_mistake_is_one_sentence_with_its_line(sweeps: Path, line: str, senten
 @pytest.mark.parametrize(
     ("generate", "sentence"),
     [
-        ("{prefill: [32], depth: [40]}", "depth 40 is not a multiple of a prefill; use one of [32], or add it there"),
-        ("{prefill: [32], decode: 64, cache: {length: 40}}", "a cache of 40 tokens is too short; these cases need 64"),
-        ("{prefill: [32], chunks: [32]}", "a prompt of 32 tokens is not several times a prefill of [32]"),
-        ("{prefill: [32], chunks: [64], cache: {length: 63}}", "a cache of 63 tokens is too short"),
-        ("{prefill: [32], prompt: no.txt}", "no.txt: no such file"),
+        ("prefill: [32], depth: [40]", r"depth 40 is not a multiple of a prefill; use one of \[32\], or add it there"),
+        ("prefill: [32], decode: 64, cache: {length: 40}", "cache of 40 tokens is too short; these cases need 64"),
+        ("prefill: [32], chunks: [32]", r"a prompt of 32 tokens is not several times a prefill of \[32\]"),
+        ("prefill: [32], chunks: [64], cache: {length: 63}", "a cache of 63 tokens is too short"),
+        ("prefill: [32], prompt: no.txt", "no.txt: no such file"),
     ],
 )
-def test_a_generation_that_cannot_be_measured_is_refused_in_one_sentence(
-    sweeps: Path, generate: str, sentence: str
-) -> None:
-    with pytest.raises(InputError) as refused:
-        read_models(sweeps, f"  - {{name: llm, transformers: LlamaConfig, generate: {generate}}}\n")
-    assert sentence in str(refused.value)
+def test_a_generation_that_cannot_be_measured_is_refused(sweeps: Path, generate: str, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        read_models(sweeps, f"  - {{name: llm, transformers: LlamaConfig, generate: {{{generate}}}}}\n")
 
 
 def test_a_cache_is_filled_by_the_longest_prompt_that_fits(sweeps: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from tasks.export.convert import quantize_int4
 from tasks.export.entry import ModelEntry
-from tasks.export.exported import Export
 from tasks.export.factory import Method, build_methods
 from tasks.export.from_transformers import perplexity
 from tasks.export.generate_options import GenerateOptions
@@ -152,25 +151,15 @@ def test_perplexity_is_that_of_every_token_behind_those_before_it(model: Any) ->
 STEPS = 4
 
 
-def exported_llama(precision: str, folder: Path) -> dict[str, Export]:
-    """The cases of a Llama of one layer, by the part of their names that is theirs."""
-    sizes: dict[str, Any] = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "vocab_size": 32}
-    entry = ModelEntry.model_validate(
-        {
-            "name": "llama",
-            "transformers": "LlamaConfig",
-            "config": {**sizes, "num_attention_heads": 2},
-            "generate": {"prefill": [4], "depth": [4], "decode": STEPS},
-        }
-    )
-    return {export.model.partition("@")[2]: export for export in exported_cases(entry, precision, folder)}
-
-
 @pytest.mark.thorough
 def test_both_texts_have_the_likeliest_tokens(tmp_path: Path) -> None:
-    cases = exported_llama("int4_dynamic", tmp_path)
-    assert (list(cases), cases["pp4"].case.choices) == (["pp4", "tg4_d4"], {})
-    written = cases["tg4_d4"]
+    # given a Llama of one layer, exported at 4 bits
+    sizes = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "vocab_size": 32}
+    described: dict[str, Any] = {"name": "llama", "transformers": "LlamaConfig"}
+    described |= {"config": sizes | {"num_attention_heads": 2}}
+    described |= {"generate": {"prefill": [4], "depth": [4], "decode": STEPS}}
+    prefill, written = exported_cases(ModelEntry.model_validate(described), "int4_dynamic", tmp_path)
+    assert (prefill.model, written.model, prefill.case.choices) == ("llama@pp4", "llama@tg4_d4", {})
     assert list(written.case.choices) == ["eager", "host"]
     # of eager's text, the likeliest is what was written
     tokens, behind = written.case.choices["eager"]

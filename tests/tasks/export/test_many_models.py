@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 pytest.importorskip("executorch", reason="executorch is not installed (export extra)")
-from tests.benchmarks.models import Outcome, outcomes
+from tests.benchmarks.models import outcomes
 from tests.fixtures import generated_models, suite_models
 
 pytestmark = [pytest.mark.torch, pytest.mark.thorough, pytest.mark.long, pytest.mark.timeout(7200)]
@@ -30,16 +30,3 @@ def test_blocks_in_all_recipes_static_dynamic_and_with_a_state_are_right() -> No
     counts = judged("tests.fixtures.generated_models", pairs)
     # Others have dynamic sizes that executorch fixes.
     assert counts["right"] + counts["skipped"] > 0.9 * len(pairs)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "is_confusing"),
-    [
-        ("TypeError: no such thing", True),
-        ("model.py, line 3: `x`: ValueError: too large", True),
-        ("model.py, line 3: `x`: ValueError: too large; make it smaller", False),
-        ("ExecuTorch does not support aten.histc.default; replace it", False),
-    ],
-)
-def test_a_sentence_with_the_name_of_an_exception_and_no_remedy_is_confusing(sentence: str, is_confusing: bool) -> None:
-    assert Outcome("a", "fp32", "not supported by ExecuTorch", sentence).is_confusing == is_confusing

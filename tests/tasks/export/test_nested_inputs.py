@@ -8,8 +8,7 @@ import pytest
 
 from devices.errors import FarmError
 from tasks.export.factory import build_methods
-from tasks.export.lowering import lower
-from tasks.export.recipes import parse_recipe
+from tests.fixtures.exports import build_here
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -43,58 +42,55 @@ def test_a_method_takes_the_tensors_of_nested_inputs_in_their_order() -> None:
     assert list(program.graph_signature.user_inputs) == ["first", "pair_0", "pair_1_right"]
 
 
-@pytest.mark.parametrize(
-    ("others", "sentence"),
-    [
-        (inputs(2, scale=4), "make: all inputs must have the structure of the example inputs: "),
-        (inputs(2)[:3], "make: all inputs must have the structure of the example inputs: "),
-    ],
+STRUCTURE = (
+    "all inputs must have the structure of the example inputs: (first, pair_0, pair_1_right), and its numbers and "
 )
-def test_inputs_of_another_structure_are_refused(others: Any, sentence: str) -> None:
-    content = {"module": Nested(), "inputs": inputs(2), "calibration": [others]}
-    with pytest.raises(FarmError) as refused:
-        build_methods(content, "make")
-    assert str(refused.value) == f"{sentence}(first, pair_0, pair_1_right), and its numbers and None"
-
-
-def test_parameters_that_are_passed_by_keyword_take_the_last_inputs() -> None:
-    class ByKeyword(torch.nn.Module):  # type: ignore[misc]
-        def forward(self, first: Any, *, second: Any, third: Any = 1) -> Any:
-            return first - second * third
-
-    [method] = build_methods((ByKeyword(), (torch.ones(2), torch.full((2,), 4.0))), "make")
-    assert method.module(*method.inputs).tolist() == [-3, -3]
-
-
-def test_any_number_of_inputs_is_passed_by_position() -> None:
-    class AnyNumber(torch.nn.Module):  # type: ignore[misc]
-        def forward(self, *values: Any, scale: float = 2.0, **others: Any) -> Any:
-            return torch.cat(values) * scale
-
-    [method] = build_methods((AnyNumber(), tuple(torch.full((1,), float(value)) for value in range(3))), "make")
-    assert method.module(*method.inputs).tolist() == [0, 2, 4]
-
-
-def test_keys_of_one_name_are_two_inputs() -> None:
-    class Named(torch.nn.Module):  # type: ignore[misc]
-        def forward(self, values: Any) -> Any:
-            return values["a.b"] - values["a_b"]
-
-    [method] = build_methods((Named(), ({"a.b": torch.ones(2), "a_b": torch.full((2,), 3.0)},)), "make")
-    assert method.module(*method.inputs).tolist() == [-2, -2]
 
 
 @pytest.mark.parametrize(
     ("calibration", "sentence"),
     [
-        ([torch.ones(2, 4)], "make: inputs must be a tuple of tensors, not Tensor"),
-        (torch.ones(2, 4), "make: forward: `calibration` must be a list of inputs"),
+        pytest.param([inputs(2, scale=4)], f"{STRUCTURE}None", id="another number"),
+        pytest.param([inputs(2)[:3]], f"{STRUCTURE}None", id="a number is missing"),
+        pytest.param([torch.ones(2, 4)], "inputs must be a tuple of tensors, not Tensor", id="a tensor for a tuple"),
+        pytest.param(torch.ones(2, 4), "forward: `calibration` must be a list of inputs", id="a tensor for the list"),
     ],
 )
-def test_a_tensor_is_no_tuple_of_inputs(calibration: Any, sentence: str) -> None:
+def test_inputs_of_another_structure_are_refused(calibration: Any, sentence: str) -> None:
     with pytest.raises(FarmError) as refused:
         build_methods({"module": Nested(), "inputs": inputs(2), "calibration": calibration}, "make")
-    assert str(refused.value) == sentence
+    assert str(refused.value) == f"make: {sentence}"
+
+
+class ByKeyword(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, first: Any, *, second: Any, third: Any = 1) -> Any:
+        return first - second * third
+
+
+class AnyNumber(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, *values: Any, scale: float = 2.0, **others: Any) -> Any:
+        return torch.cat(values) * scale
+
+
+class Named(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, values: Any) -> Any:
+        return values["a.b"] - values["a_b"]
+
+
+ONE, THREE = torch.ones(1), torch.full((1,), 3.0)
+
+
+@pytest.mark.parametrize(
+    ("module", "inputs", "output"),
+    [
+        pytest.param(ByKeyword(), (ONE, THREE), [-2], id="parameters by keyword take the last inputs"),
+        pytest.param(AnyNumber(), (ONE, THREE, ONE), [2, 6, 2], id="any number of inputs goes by position"),
+        pytest.param(Named(), ({"a.b": ONE, "a_b": THREE},), [-2], id="keys of one name are two inputs"),
+    ],
+)
+def test_each_input_arrives_at_its_parameter(module: Any, inputs: tuple[Any, ...], output: list[float]) -> None:
+    [method] = build_methods((module, inputs), "make")
+    assert method.module(*method.inputs).tolist() == output
 
 
 def test_an_input_that_no_program_takes_is_named() -> None:
@@ -103,7 +99,6 @@ def test_an_input_that_no_program_takes_is_named() -> None:
 
 
 def test_a_model_with_nested_inputs_is_exported_and_equals_eager_pytorch(tmp_path: Path) -> None:
-    built = lower.build(build_methods((Nested(), inputs(2)), "make"), parse_recipe("fp32"), tmp_path)
-    [case] = built["cases"]
+    [case] = build_here(Nested(), inputs(2), "fp32", tmp_path)["cases"]
     assert [len(case[kind]) for kind in ("inputs", "outputs_host")] == [3, 1]
     assert [each["sha256"] for each in case["outputs_host"]] == [each["sha256"] for each in case["outputs"]]

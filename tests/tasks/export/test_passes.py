@@ -5,14 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from tasks.export.factory import build_methods
 from tasks.export.lowering import lower
 from tasks.export.lowering.passes import LeftOut, Passes, largest_distance
 from tasks.export.lowering.rewrites import attention_as_products
-from tasks.export.recipes import parse_recipe
+from tests.fixtures.exports import build_here, max_error
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -119,67 +117,34 @@ def test_not_a_number_and_infinity_equal_themselves(actual: list[float], distanc
     assert largest_distance([torch.tensor(actual)], expected, with_integers=True) == distance
 
 
-class Attention(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self, **options: Any) -> None:
-        super().__init__()
-        self.options = options
+def test_a_model_with_a_branch_is_exported_without_an_etrecord_and_a_number_of_macs(tmp_path: Path) -> None:
+    class Branching(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, values: Any, number: Any) -> Any:
+            return torch.cond(number > 2, lambda values: values * 2, lambda values: values + 1, (values,))
 
-    def forward(self, query: Any, key: Any, value: Any, mask: Any = None) -> Any:
-        return torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, **self.options)
-
-
-class Branching(torch.nn.Module):  # type: ignore[misc]
-    def forward(self, values: Any, number: Any) -> Any:
-        return torch.cond(number > 2, lambda values: values * 2, lambda values: values + 1, (values,))
-
-
-def heads(count: int, length: int) -> tuple[Any, ...]:
-    return tuple(torch.randn(count, 2, length, 8) for _ in range(3))
-
-
-def export_here(module: Any, inputs: tuple[Any, ...], folder: Path) -> tuple[dict[str, Any], float]:
-    """Export a model in this process; return its export.json and the largest error on this machine."""
-    built = lower.build(build_methods((module, inputs), "make"), parse_recipe("fp32"), folder)
-    [case] = built["cases"]
-    host, eager = (
-        np.concatenate([np.fromfile(folder / each["file"], np.float32) for each in case[kind]])
-        for kind in ("outputs_host", "outputs")
-    )
-    return built, float(np.abs(host - eager).max())
-
-
-@pytest.mark.parametrize(
-    ("model", "inputs", "left_out"),
-    [
-        pytest.param(Attention(is_causal=True), heads(1, 6), [], marks=pytest.mark.thorough),
-        (Branching(), (torch.randn(4), torch.tensor(3)), ["ETRecord"]),
-    ],
-)
-def test_models_that_passes_cannot_rewrite_are_exported_and_equal_eager_pytorch(
-    model: Any, inputs: tuple[Any, ...], left_out: list[str], tmp_path: Path
-) -> None:
-    built, error = export_here(model, inputs, tmp_path)
-    assert built["trial"] == "succeeded"
-    assert (built["methods"]["forward"]["macs"] is None) == ("ETRecord" in left_out)  # a branch has no number of MACs
-    assert error < 1e-5
-    assert [each["step"] for each in built["left_out"]] == left_out
-    assert (tmp_path / "model.etrecord").exists() == ("ETRecord" not in left_out)
+    built = build_here(Branching(), (torch.randn(4), torch.tensor(3)), "fp32", tmp_path)
+    assert (built["trial"], built["methods"]["forward"]["macs"]) == ("succeeded", None)
+    assert max_error(tmp_path, built["cases"][0]) < 1e-5
+    assert [each["step"] for each in built["left_out"]] == ["ETRecord"]
+    assert not (tmp_path / "model.etrecord").exists()
     assert all(path.is_file() for path in tmp_path.iterdir())
 
 
 @pytest.mark.thorough  # it lowers twice
 def test_attention_with_a_row_without_a_key_is_left_as_it_is() -> None:
+    class Attention(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, query: Any, mask: Any) -> Any:
+            return torch.nn.functional.scaled_dot_product_attention(query, query, query, attn_mask=mask)
+
     # given a mask whose last rows allow no key, for which the pass computes other values
     is_kept = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
-    inputs = (*heads(2, 5), is_kept[:, None, :, None] & is_kept[:, None, None, :])
+    inputs = torch.randn(2, 2, 5, 8), is_kept[:, None, :, None] & is_kept[:, None, None, :]
     program, passes = torch.export.export(Attention(), inputs), Passes({"forward": [inputs]})
     assert passes.apply("forward", program, [attention_as_products]) is program
     assert [each.step for each in passes.left_out] == ["attention_as_products"]
 
 
-def test_a_program_that_only_lowers_without_the_passes_is_lowered_without_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_that_lowers_only_without_passes_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given a pass to an operator that eager PyTorch has and ExecuTorch does not
     library = torch.library.Library("test_passes", "DEF")
     library.define("cumsum(Tensor values, int dim) -> Tensor")
@@ -187,16 +152,14 @@ def test_a_program_that_only_lowers_without_the_passes_is_lowered_without_them(
     unknown = replaced(lambda node: "cumsum" in str(node.target), torch.ops.test_passes.cumsum.default)
     monkeypatch.setattr(lower, "_PASSES", (unknown,))
     # then the plain program is exported, with the cause
-    built, error = export_here(Summed(), (torch.rand(3, 4),), tmp_path)
-    assert error < 1e-5
+    built = build_here(Summed(), (torch.rand(3, 4),), "fp32", tmp_path)
+    assert max_error(tmp_path, built["cases"][0]) < 1e-5
     [left_out] = built["left_out"]
     assert (left_out["step"], left_out["method"]) == ("a_pass", None)
     assert "test_passes::cumsum" in left_out["reason"]
 
 
-def test_a_pass_whose_program_is_wrong_only_when_executed_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pass_that_is_wrong_only_when_executed_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given a last pass, which eager PyTorch cannot check, that sums along another dimension
     def write_in_place(program: Any) -> bool:
         for node in program.graph.nodes:
@@ -206,9 +169,9 @@ def test_a_pass_whose_program_is_wrong_only_when_executed_is_left_out(
         return True
 
     monkeypatch.setattr(lower, "write_in_place", write_in_place)
-    built, error = export_here(Summed(), (torch.rand(3, 4),), tmp_path)
+    built = build_here(Summed(), (torch.rand(3, 4),), "fp32", tmp_path)
     # then the plain program is exported
-    assert error < 1e-5
+    assert max_error(tmp_path, built["cases"][0]) < 1e-5
     [left_out] = built["left_out"]
     assert left_out["step"] == "write_in_place"
     assert re.fullmatch(

@@ -172,9 +172,7 @@ def pte(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_program_for_a_backend_or_operator_that_is_missing_here_is_not_tried(
-    runtime: SimpleNamespace, pte: Path
-) -> None:
+def test_a_program_whose_backend_or_operator_is_missing_is_not_tried(runtime: SimpleNamespace, pte: Path) -> None:
     def outcome(backend: str, operator: str) -> str:
         runtime.backend_registry.registered_backend_names = [backend]
         runtime.operator_registry.operator_names = {operator}
@@ -204,7 +202,7 @@ def test_a_dynamic_program_is_measured_at_each_shape_of_the_entry(tmp_path: Path
         (DYNAMIC, [[4, 8], [4, 8]], "wrong lists 2 inputs; forward has 1"),
     ],
 )
-def test_a_shape_that_the_program_does_not_accept_is_refused(
+def test_a_shape_that_does_not_fit_is_refused(
     method: Signature, sizes: list[list[int]], mistake: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match=re.escape(mistake)):

@@ -100,7 +100,7 @@ def test_a_model_that_fails_in_eager_pytorch_is_said_to_do_so() -> None:
     )
 
 
-MODEL = """import torch
+MODELS = """import torch
 from pathlib import Path
 
 Dim = torch.export.Dim
@@ -158,39 +158,30 @@ def unlimited():
 """
 
 
-@pytest.fixture
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "my models"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    (folder / "model.py").write_text(MODEL, encoding="utf-8")
-    return folder / "model.py"
-
-
-def refusal(model: Any, folder: Path, precision: str = "fp32") -> str:
+def refusal(factory: str, exports: Path) -> str:
     with pytest.raises(ExportError) as refused:
-        exported_cases(model, precision, folder / "exports")
+        exported_cases(f"./model.py:{factory}", "fp32", exports)
     return str(refused.value).partition("; the full log is ")[0]
 
 
 @pytest.mark.torch
-def test_errors_of_the_users_code_and_kernels_that_are_missing_have_the_users_line(model: Path) -> None:
-    missing = refusal("./model.py:missing", model.parent)
+def test_files_and_kernels_that_are_missing_have_the_users_line(exports: Path) -> None:
+    missing = refusal("missing", exports)
     assert 'model.py, line 7: `return torch.load("absent.pt"), (torch.ones(1),)`: No such file or directory' in missing
-    kernel = refusal("./model.py:sorting", model.parent)
+    kernel = refusal("sorting", exports)
     assert "model.py, line 12: `return values.sort(1)`: ExecuTorch has no kernel for aten::sort.values; " in kernel
 
 
 @pytest.mark.torch
-def test_a_size_beyond_the_memory_of_a_program_is_refused_with_its_input_and_dim(model: Path) -> None:
+def test_a_size_beyond_the_memory_of_a_program_is_refused_with_its_input_and_dim(exports: Path) -> None:
     beyond = (
         'input `input` has the size 5 in dimension 0 in the shape `more`; its maximum is 4: write Dim("rows", max=5)'
     )
-    assert beyond in refusal("./model.py:beyond", model.parent)
-    unlimited = refusal("./model.py:unlimited", model.parent)
+    assert beyond in refusal("beyond", exports)
+    unlimited = refusal("unlimited", exports)
     assert "the size 4 in dimension 0" in unlimited
     assert 'memory for the 3 of the example inputs: write Dim("size", max=4)' in unlimited
-    [export] = exported_cases("./model.py:largest", "fp32", model.parent / "exports")
+    [export] = exported_cases("./model.py:largest", "fp32", exports)
     assert export.trial == "succeeded"
 
 
@@ -207,16 +198,16 @@ def test_a_size_beyond_the_memory_of_a_program_is_refused_with_its_input_and_dim
         ("limited", "model.py, line 31: `if others.shape[0] > 2:`: the sizes that `dynamic_shapes` allows do not fit"),
     ],
 )
-def test_a_dynamic_size_that_the_model_restricts_is_named_with_the_users_line(
-    name: str, sentence: str, model: Path
+def test_a_dynamic_size_that_the_model_restricts_is_named_with_its_line(
+    name: str, sentence: str, exports: Path
 ) -> None:
-    assert sentence in refusal(f"./model.py:{name}", model.parent)
+    assert sentence in refusal(name, exports)
 
 
 @pytest.mark.torch
-def test_a_dynamic_size_that_executorch_fixes_is_refused(model: Path) -> None:
+def test_a_dynamic_size_that_executorch_fixes_is_refused(exports: Path) -> None:
     fixed = "executorch fixes the dynamic dimension 0 of the input `values` to 2 when it lowers the model; export each"
-    assert fixed in refusal("./model.py:fixed", model.parent)
+    assert fixed in refusal("fixed", exports)
 
 
 @pytest.mark.torch
@@ -235,34 +226,36 @@ def test_a_dynamic_size_that_executorch_fixes_is_refused(model: Path) -> None:
         ),
     ],
 )
-def test_a_model_of_transformers_that_is_not_one_network_names_what_to_measure(
-    entry: dict[str, Any], sentence: str
-) -> None:
+def test_a_transformer_that_is_not_one_network_names_what_to_measure(entry: dict[str, Any], sentence: str) -> None:
     from tasks.export.from_transformers import build_transformers_model
 
-    small = {"T5Config": {"d_model": 16, "num_layers": 1, "d_ff": 16, "num_heads": 2, "vocab_size": 32}}
-    small["BertConfig"] = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    config = small.get(entry["transformers"], {})
+    encoder = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    small: dict[str, dict[str, Any]] = {
+        "T5Config": {"d_model": 16, "num_layers": 1, "d_ff": 16, "num_heads": 2, "vocab_size": 32},
+        "BertConfig": encoder,
+        "CLIPConfig": {"text_config": encoder | {"vocab_size": 32}, "vision_config": encoder | {"patch_size": 112}},
+    }
+    config = small[entry["transformers"]]
     with pytest.raises(FarmError, match=sentence):
         build_transformers_model(ModelEntry.model_validate({"name": "a", "config": config} | entry))
 
 
-def test_a_file_without_a_function_names_those_that_it_has(model: Path) -> None:
+def test_a_file_without_a_function_names_those_that_it_has(exports: Path) -> None:
     with pytest.raises(InputError) as refused:
         parse_entry("./model.py")
     assert str(refused.value).startswith("`./model.py` names no function; write `./model.py:missing` or `./model.py:so")
-    model.write_text("", encoding="utf-8")
+    Path("model.py").write_text("", encoding="utf-8")
     with pytest.raises(InputError, match=r"write `\./model\.py:make`, and define it there"):
         parse_entry("./model.py")
     with pytest.raises(InputError, match=r"model\.py: the file is empty; define a function make in it"):
         parse_entry("./model.py:make")
 
 
-def test_a_folder_with_spaces_gives_a_name_without(model: Path) -> None:
-    entry = parse_entry(f"../{model.parent.name}/model.py:missing")
-    assert entry.name == "../my_models/model.py:missing"
+def test_a_folder_with_spaces_gives_a_name_without(exports: Path) -> None:
+    entry = parse_entry(f"../{exports.parent.name}/model.py:sorting")
+    assert entry.name == "../it_s_here/model.py:sorting"
     assert entry.factory is not None
-    assert Path(entry.factory.rpartition(":")[0]).samefile(model)
+    assert Path(entry.factory.rpartition(":")[0]).samefile("model.py")
 
 
 def test_an_empty_program_is_named_as_such(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tests.fixtures.exports import export_model
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
 
-MODEL = """
+MODELS = """
 import torch
 
 class Model(torch.nn.Module):
@@ -59,10 +59,8 @@ def test_attention_as_products_computes_what_eager_pytorch_does(dtype: Any) -> N
 
 
 @pytest.mark.thorough
-def test_attention_and_recurrent_layers_are_delegated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("model.py").write_text(MODEL)
-    export = export_model("model:make", "fp32", tmp_path / "exports")
+def test_attention_and_recurrent_layers_are_delegated(exports: Path) -> None:
+    export = export_model("model:make", "fp32", exports)
     assert export.trial == "succeeded"
     # XNNPACK has no first state, concatenates few steps only, and does not convert a mask of booleans
     portable = {"aten.full.default", "aten.cat.default", "dim_order_ops._to_dim_order_copy.default"}

@@ -1,16 +1,15 @@
-"""How many exports run side by side and with how much memory; what a model leaves running ends with its export."""
+"""How many exports run side by side and with how much memory, and how a long one is reported."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from tasks.export.process.sandbox import (
-    NEED_BYTES,
-    ExportSlots,
-    control_group_available_bytes,
-)
+from tasks.export.process import run
+from tasks.export.process.sandbox import NEED_BYTES, ExportSlots, control_group_available_bytes
 from tests.fixtures.waiting import wait_for
 
 
@@ -22,9 +21,7 @@ from tests.fixtures.waiting import wait_for
         (8, 10, 9),  # at least one
     ],
 )
-def test_the_slots_share_nine_tenths_of_the_memory_and_one_export_may_have_all_of_it(
-    cores: int, available_bytes: int, limit_bytes: float
-) -> None:
+def test_the_slots_share_nine_tenths_of_the_memory(cores: int, available_bytes: int, limit_bytes: float) -> None:
     slots = ExportSlots(cores, available_bytes)
     with slots.one() as first_bytes:
         assert first_bytes == limit_bytes
@@ -85,3 +82,23 @@ def test_memory_is_limited_by_the_control_group_and_those_above_it(tmp_path: Pat
     (tmp_path / "memory" / "docker" / "memory.limit_in_bytes").write_text("9\n")
     (tmp_path / "memory" / "docker" / "memory.usage_in_bytes").write_text("2\n")
     assert control_group_available_bytes(tmp_path, "4:memory:/docker/job\n3:cpu:/\n") == 7
+
+
+def test_a_long_step_is_reported_again_after_twice_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a process that reports one step and does not end, and a clock that only waiting moves
+    process: Any = SimpleNamespace(recv=lambda: "lowering 7 operators")
+    now_s, ready = [0.0], [[process]]
+
+    def wait(_watched: list[Any], seconds: float) -> list[Any]:
+        if ready:
+            return ready.pop()
+        now_s.append(now_s[-1] + seconds)
+        return []
+
+    monkeypatch.setattr(run, "wait", wait)
+    monkeypatch.setattr(run, "time", SimpleNamespace(monotonic=lambda: now_s[-1]))
+    steps: list[tuple[str, bool]] = []
+    assert run.follow(0, process, 100, lambda *step: steps.append(step)) == ("lowering 7 operators", False)
+    # then it is reported when it begins, and with the time of its limit
+    long = [(f"lowering 7 operators, {seconds} s of at most 100 s", True) for seconds in (10, 20, 40, 80)]
+    assert steps == [("lowering 7 operators", False), *long]

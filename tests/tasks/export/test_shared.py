@@ -1,7 +1,7 @@
 """Exports in object storage: made on one machine, used on another one."""
 
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,39 +21,37 @@ from tests.fixtures.stand_in import write_export
 pytest.importorskip("executorch", reason="an export that is missing needs the export extra")
 
 
+@dataclass
 class Machine:
     """An exports folder whose export process is a stand-in that writes the files of an export without torch."""
 
-    def __init__(self, folder: Path, location: str) -> None:
-        self.exports = folder / "exports"
-        self.store = ObjectStore(location, folder / "cache")
-        self.count = 0
+    exports: Path
+    store: ObjectStore
+    count: int = 0
 
     def export(self) -> Export:
         [export] = export_cases(ExportRequest("linear", "fp32", self.exports), shared_files=self.store.shared_files)
         return export
 
-    def run(self, request: ExportRequest) -> ExportOutcome:
-        self.count += 1
-        key = export_key(replace(request, exports_dir=self.exports))
-        write_export(self.exports / key)
-        (self.exports / key / "model.etrecord").write_bytes(b"record")
-        return ExportOutcome(folder=key)
-
 
 @pytest.fixture
-def machines(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Machine, Machine]:
+def machines(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Machine]:
     """Two machines that keep their bundles below one location."""
-    first, second = (Machine(tmp_path / name, f"s3://{bucket}/farm") for name in ("first", "second"))
+    location, folders = f"s3://{bucket}/farm", [tmp_path / "first", tmp_path / "second"]
+    machines = [Machine(each / "exports", ObjectStore(location, each / "cache")) for each in folders]
 
-    def run(request: ExportRequest, log: Path, _tell: OnStep) -> ExportOutcome:
-        return (first if log.is_relative_to(first.exports) else second).run(request)
+    def run(request: ExportRequest, _log: Path, _tell: OnStep) -> ExportOutcome:
+        [machine] = [each for each in machines if each.exports == request.exports_dir]
+        machine.count += 1
+        made = write_export(request.exports_dir / export_key(request))
+        made.etrecord.write_bytes(b"record")
+        return ExportOutcome(folder=made.folder.name)
 
     monkeypatch.setattr(export, "run_export", run)
-    return first, second
+    return machines
 
 
-def test_an_export_is_made_on_one_machine_and_fetched_by_the_others(machines: tuple[Machine, Machine]) -> None:
+def test_an_export_is_made_on_one_machine_and_fetched_by_the_others(machines: list[Machine]) -> None:
     # given an export that one machine made
     first, second = machines
     export = first.export()
@@ -71,8 +69,8 @@ def test_an_export_is_made_on_one_machine_and_fetched_by_the_others(machines: tu
 
 
 @pytest.mark.parametrize("damage", ["truncated", "another key"])
-def test_a_damaged_export_in_the_storage_is_made_again_and_replaced(
-    machines: tuple[Machine, Machine], bucket: str, damage: str, tmp_path: Path
+def test_a_damaged_export_in_storage_is_made_again(
+    machines: list[Machine], bucket: str, damage: str, tmp_path: Path
 ) -> None:
     # given an export in the storage that is damaged
     first, second = machines
@@ -100,7 +98,7 @@ def test_a_damaged_export_in_the_storage_is_made_again_and_replaced(
 
 
 def test_without_an_answer_of_the_storage_the_model_is_exported_here(
-    machines: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    machines: list[Machine], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, _ = machines
 

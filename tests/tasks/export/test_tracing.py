@@ -8,23 +8,10 @@ import numpy as np
 import pytest
 
 from devices.errors import FarmError
-from tasks.export.factory import build_methods
-from tasks.export.lowering import lower
-from tasks.export.recipes import parse_recipe
+from tests.fixtures.exports import as_module, build_here, read_tensors
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
-
-
-class Function(torch.nn.Module):  # type: ignore[misc]
-    """Computes a function."""
-
-    def __init__(self, function: Any) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, input: Any) -> Any:
-        return self.function(input)
 
 
 class Scaled(torch.nn.Module):  # type: ignore[misc]
@@ -62,26 +49,21 @@ def convolution(**options: Any) -> Any:
 
 
 VALUES, ROWS, IMAGES = torch.linspace(-1, 2, 4), torch.rand(2, 8), torch.rand(1, 3, 8, 8)
+LINEAR, IN_PLACE = torch.nn.Linear(8, 8), torch.nn.ReLU(inplace=True)
+WRITES = "writes to its inputs"
+# A module, its input, the recipe, the least SNR in dB, and what the program does without.
 MODELS = {
-    "the type of topk": (Function(lambda x: x.topk(3)), ROWS, "fp32", 120, []),
-    "a named tuple": (Function(lambda x: Boxes(x + 1, x * 2)), ROWS, "fp32", 120, []),
-    "None in a tuple": (Function(lambda x: (x + 1, None, {"twice": x * 2})), ROWS, "fp32", 120, []),
-    "a number": (Function(lambda x: (x + 1, 3)), ROWS, "fp32", 120, ["outputs that are numbers or text"]),
-    "an input written": (Function(lambda x: x.mul_(2) + 1), ROWS, "fp32", 120, ["writes to its inputs"]),
+    "the type of topk": (as_module(lambda x: x.topk(3)), ROWS, "fp32", 120, []),
+    "a named tuple, a dict, None and a number": (
+        as_module(lambda x: (Boxes(x + 1, x - 1), None, {"twice": x * 2}, 3)), ROWS, "fp32", 120,
+        ["outputs that are numbers or text"],
+    ),
+    "an input written": (as_module(lambda x: x.mul_(2) + 1), ROWS, "fp32", 120, [WRITES]),
     "a part of an input written": (
-        Function(lambda x: (parts := x.chunk(2, -1))[0].add_(1) * parts[1]), ROWS, "fp32", 120, ["writes to its inputs"]
+        as_module(lambda x: (parts := x.chunk(2, -1))[0].add_(1) * parts[1]), ROWS, "fp32", 120, [WRITES]
     ),
-    "an input replaced": (
-        torch.nn.Sequential(torch.nn.ReLU(inplace=True), torch.nn.Linear(8, 8)), ROWS, "fp32", 120,
-        ["writes to its inputs"],
-    ),
-    "a value written": (
-        torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(inplace=True)),
-        ROWS,
-        "fp32",
-        120,
-        [],
-    ),
+    "an input replaced": (torch.nn.Sequential(IN_PLACE, LINEAR), ROWS, "fp32", 120, [WRITES]),
+    "a value written": (torch.nn.Sequential(LINEAR, IN_PLACE), ROWS, "fp32", 120, []),
     "a parameter written": (Scaled(), VALUES, "fp32", 120, []),
     "a state in calibration": (Ring(), torch.randn(1, 4, 1), "int8_static", 25, []),
     "channels-last weights": (
@@ -97,16 +79,14 @@ def test_a_model_of_any_form_is_exported_and_equals_eager_pytorch(name: str, tmp
     module, inputs, precision, min_snr_db, left_out = MODELS[name]
     with torch.no_grad():
         expected = copy.deepcopy(module)(inputs.to(next(module.parameters(), inputs).dtype, copy=True))
-    built = lower.build(build_methods((module, (inputs,)), "make"), parse_recipe(precision), tmp_path)
+    built = build_here(module, (inputs,), precision, tmp_path)
     [case] = built["cases"]
     # then it has as many outputs as the model has tensors, with its values
     tensors = [each for each in torch.utils._pytree.tree_leaves(expected) if isinstance(each, torch.Tensor)]
     assert len(case["outputs_host"]) == len(case["outputs"]) == len(tensors)
     references = case["outputs_fp32"] or case["outputs"]
-    for host, reference in zip(case["outputs_host"], references, strict=True):
-        actual, exact = (
-            np.fromfile(tmp_path / each["file"], each["dtype"]).astype(float) for each in (host, reference)
-        )
+    for pair in zip(*(read_tensors(tmp_path, each) for each in (case["outputs_host"], references)), strict=True):
+        actual, exact = (each.astype(float) for each in pair)
         assert np.square(actual - exact).sum() <= np.square(exact).sum() * 10 ** (-min_snr_db / 10)
     # and states what the program does without
     assert [each["step"] for each in built["left_out"]] == left_out
@@ -114,15 +94,14 @@ def test_a_model_of_any_form_is_exported_and_equals_eager_pytorch(name: str, tmp
 
 def test_a_changed_parameter_starts_with_the_models_value(tmp_path: Path) -> None:
     module = Scaled()
-    built = lower.build(build_methods((module, (VALUES,)), "make"), parse_recipe("fp16"), tmp_path)
-    [case] = built["cases"]
+    built = build_here(module, (VALUES,), "fp16", tmp_path)
     for kind in ("outputs", "outputs_fp32", "outputs_host"):
-        [entry] = case[kind]
-        assert np.fromfile(tmp_path / entry["file"], entry["dtype"]).tolist() == [-2, 0, 1, 2]
+        [values] = read_tensors(tmp_path, built["cases"][0][kind])
+        assert values.tolist() == [-2, 0, 1, 2]
     assert built["methods"]["forward"]["is_stateful"]
     assert module.scale.tolist() == [1, 1, 1, 1]
 
 
 def test_a_model_that_returns_no_tensor_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FarmError, match=r"its forward returns no tensor \(int, str\); return a tensor or a tuple"):
-        lower.build(build_methods((Function(lambda _: ("a", 3)), (ROWS,)), "make"), parse_recipe("fp16"), tmp_path)
+        build_here(as_module(lambda _: ("a", 3)), (ROWS,), "fp16", tmp_path)

@@ -1,7 +1,6 @@
 """Mistakes in a user's own code are reported with file and line, and nobody else's code is blamed."""
 
 import copy
-import importlib.util
 import pickle
 import sys
 from collections.abc import Iterator
@@ -10,22 +9,25 @@ from pathlib import Path
 import pytest
 
 from devices.errors import FarmError
-from tasks.export.exported import ExportError
 from tasks.export.user_code import check_function, explain_error, load_function
 from tests.fixtures.exports import exported_cases
 from tests.fixtures.paths import ROOT
 
-NET = """import torch
 
-
-class Net(torch.nn.Module):
-    def forward(self, x):
-        {forward}
-
-
-def make():
-    return Net(), (torch.ones(4, 4),)
-"""
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The working directory, with modules beside a model; what is imported is forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("meta_path", "path"):
+        monkeypatch.setattr(sys, name, list(getattr(sys, name)))
+    before = dict(sys.modules)
+    Path("beside.py").write_text("SCALE = 2\n")
+    Path("parts").mkdir()
+    Path("parts", "__init__.py").touch()
+    Path("parts", "part.py").write_text("WIDTH = 3\n")
+    yield tmp_path
+    for name in set(sys.modules) - set(before):
+        del sys.modules[name]
 
 
 @pytest.mark.parametrize(
@@ -39,14 +41,10 @@ def make():
         ("x = '\0'\n", "model.py: source code string cannot contain null bytes"),
     ],
 )
-def test_a_mistake_in_a_file_is_found_without_running_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, sentence: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "model.py"
-    path.write_text(text, encoding="utf-8")
+def test_a_mistake_is_found_without_running_the_file(folder: Path, text: str, sentence: str) -> None:
+    (folder / "model.py").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match="model") as mistake:
-        check_function(path, "make")
+        check_function(folder / "model.py", "make")
     assert str(mistake.value).startswith(sentence)
 
 
@@ -63,20 +61,16 @@ def test_a_mistake_in_a_file_is_found_without_running_it(
         "@cached(1)\ndef make(filled_in): ...\n",
     ],
 )
-def test_a_function_that_may_exist_is_left_to_the_import(tmp_path: Path, text: str) -> None:
-    (tmp_path / "model.py").write_text(text, encoding="utf-8")
-    check_function(tmp_path / "model.py", "make")
+def test_a_function_that_may_exist_is_left_to_the_import(text: str) -> None:
+    Path("model.py").write_text(text, encoding="utf-8")
+    check_function(Path("model.py"), "make")
 
 
-def test_factories_and_recipes_in_packages_are_checked_before_anything_is_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_functions_in_packages_are_checked_before_any_import(tmp_path: Path) -> None:
     # given a package in the working directory whose import would fail
-    (tmp_path / "team").mkdir()
-    (tmp_path / "team" / "__init__.py").write_text("raise SystemExit('imported')\n", encoding="utf-8")
-    text = "def voice(): ...\ndef half(module): ...\n"
-    (tmp_path / "team" / "models.py").write_text(text, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
+    Path("team").mkdir()
+    Path("team/__init__.py").write_text("raise SystemExit('imported')\n", encoding="utf-8")
+    Path("team/models.py").write_text("def voice(): ...\ndef half(module): ...\n", encoding="utf-8")
     # then an unknown factory, and a recipe with too few arguments, are found
     with pytest.raises(FarmError, match=r"team/models.py: no function named voices; it has voice, half$"):
         exported_cases("team.models:voices", "fp32", tmp_path)
@@ -85,28 +79,22 @@ def test_factories_and_recipes_in_packages_are_checked_before_anything_is_import
         exported_cases("team.models:voice", "team.models:half", tmp_path)
 
 
-def raised_by(path: Path, text: str) -> BaseException:
-    """What a user's file raises when its `make` is called."""
-    path.write_text(text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-        module.make()
-    except Exception as error:
-        return error
-    raise AssertionError("nothing was raised")
+def raised_by(text: str, file: str = "model.py") -> BaseException:
+    """What a user's file raises when it is loaded or its `make` is called."""
+    Path(file).write_text(text, encoding="utf-8")
+    with pytest.raises(Exception) as raised:  # noqa: PT011  any
+        load_function(f"{Path(file).resolve()}:make")()
+    return raised.value
 
 
-def test_an_error_has_the_innermost_line_of_the_users_own_code(tmp_path: Path) -> None:
+def test_an_error_has_the_innermost_line_of_the_users_own_code() -> None:
     # given a function that calls one that calls the standard library, which raises
-    text = "import json\n\ndef weights():\n    return json.loads('{')\n\ndef make():\n    return weights()\n"
-    error = raised_by(tmp_path / "model.py", text)
+    error = raised_by(
+        "import json\n\ndef weights():\n    return json.loads('{')\n\ndef make():\n    return weights()\n"
+    )
     # then the user's line is named, and neither that of json nor this test's
     assert explain_error(error, "it is not JSON").endswith("model.py, line 4: `return json.loads('{')`: it is not JSON")
-    wrong = raised_by(tmp_path / "wrong.py", "import einopz\n")
+    wrong = raised_by("import einopz\n", "wrong.py")
     assert explain_error(wrong, "no module").endswith("wrong.py, line 1: `import einopz`: no module")
 
 
@@ -119,17 +107,6 @@ def test_code_of_the_farm_and_of_installed_packages_is_not_blamed(tmp_path: Path
     beside = tmp_path / f"{ROOT.name}-models.py"
     beside.write_text("x\n", encoding="utf-8")
     assert "-models.py, line 1: `x`" in explain_error(RuntimeError(f'File "{beside}", line 1, in f'), "a sentence")
-
-
-@pytest.mark.thorough
-@pytest.mark.torch
-def test_a_model_that_cannot_be_exported_is_reported_with_its_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "model.py").write_text(NET.format(forward="return torch.fft.rfft(x).abs()"), encoding="utf-8")
-    with pytest.raises(ExportError, match=r"`: ExecuTorch does not support aten\.abs\.default"):
-        exported_cases("./model.py:make", "fp32", tmp_path / "exports")
 
 
 MODEL = """
@@ -148,22 +125,6 @@ def make():
     import beside
     return Item([SCALE, WIDTH]), queue.Queue, __file__
 """
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The working directory, with modules beside a model; what is imported is forgotten afterwards."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("meta_path", "path"):
-        monkeypatch.setattr(sys, name, list(getattr(sys, name)))
-    before = dict(sys.modules)
-    Path("beside.py").write_text("SCALE = 2\n")
-    Path("parts").mkdir()
-    Path("parts", "__init__.py").touch()
-    Path("parts", "part.py").write_text("WIDTH = 3\n")
-    yield tmp_path
-    for name in set(sys.modules) - set(before):
-        del sys.modules[name]
 
 
 @pytest.mark.parametrize(
@@ -189,10 +150,7 @@ def test_a_file_of_any_name_is_loaded_with_what_is_beside_it(folder: Path, file:
 
 
 @pytest.mark.parametrize("line", ["from queue import LENGTH", "import queue; queue.LENGTH"])
-def test_a_file_beside_the_model_that_python_hides_is_named(folder: Path, line: str) -> None:
+def test_a_file_beside_the_model_that_python_hides_is_named(line: str) -> None:
     Path("queue.py").write_text("LENGTH = 1\n")
-    Path("model.py").write_text(f"def make():\n    {line}\n")
-    with pytest.raises((ImportError, AttributeError)) as error:
-        load_function(f"{folder / 'model.py'}:make")()
-    sentence = explain_error(error.value, "a sentence")
+    sentence = explain_error(raised_by(f"def make():\n    {line}\n"), "a sentence")
     assert sentence.endswith(": a sentence; `queue` is Python's own module: rename queue.py beside this file")

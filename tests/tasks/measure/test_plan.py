@@ -11,6 +11,7 @@ import pytest
 
 from devices.ondevice.facts import Facts
 from tasks.bundle.cell import VARIANTS, Cell
+from tasks.bundle.record import SweepNight
 from tasks.export.entry import ExportRequest, ModelEntry
 from tasks.export.exported import Case, Export, ExportError
 from tasks.export.key import export_key
@@ -20,14 +21,13 @@ from tasks.measure.plan import (
     FIRST_SESSION,
     PlannedSession,
     attempts_among,
-    plan_device,
     planned_session,
     possible_variants,
     remaining_sessions,
     thread_counts,
 )
 from tasks.measure.prepare import ExportSettings, make_export, quick_export_status, verified_export_status
-from tests.fixtures.plans import NIGHT, a_spec, as_wanted, ended, planned
+from tests.fixtures.plans import NIGHT, a_spec, an_export, ended, planned
 from tests.fixtures.stand_in import write_export
 
 
@@ -51,13 +51,9 @@ def test_every_cell_gets_its_sessions_and_one_more_is_discarded_first() -> None:
 
 def test_the_discarded_session_is_one_that_can_run() -> None:
     # given a model whose export failed, first in the seeded order or not
-    spec = a_spec(models=["linear", "conv"], precisions=["fp32"])
-    exports: Any = {
-        ("conv", "fp32"): (SimpleNamespace(model="conv", pte_sha256="p", inputs_sha256="i", executions=as_wanted),)
-    }
-    runners: Any = {(variant, "timing"): SimpleNamespace(runner_sha256="r") for variant in spec.variants}
-    sessions = plan_device(spec, NIGHT, "phone", facts=Facts(), exports=exports, runners=runners)
-    assert (sessions[0].repetition, sessions[0].cell.model) == (DISCARDED_REPETITION, "conv")
+    for name in ("linear", "conv"):
+        sessions = planned(a_spec(models=["linear", "conv"], precisions=["fp32"]), exports=[an_export(name)])
+        assert (sessions[0].repetition, sessions[0].cell.model) == (DISCARDED_REPETITION, name)
 
 
 def test_variants_stand_side_by_side_and_swap_each_round() -> None:
@@ -76,9 +72,9 @@ def test_pairs_of_a_round_are_adjacent_in_a_seeded_order() -> None:
 
 
 def test_a_device_runs_the_variants_that_it_supports_or_all_if_that_is_unknown() -> None:
-    assert {s.cell.variant for s in planned(a_spec(), sme2=False)} == {"sme2_off"}
-    assert {s.cell.variant for s in planned(a_spec(), sme2=None)} == {"sme2_on", "sme1", "sme2_off"}
-    assert planned(a_spec(variants=["sme2_on"]), sme2=False) == []
+    assert {s.cell.variant for s in planned(a_spec(), facts=Facts(sme=False, sme2=False))} == {"sme2_off"}
+    assert {s.cell.variant for s in planned(a_spec(), facts=Facts())} == {"sme2_on", "sme1", "sme2_off"}
+    assert planned(a_spec(variants=["sme2_on"]), facts=Facts(sme=False, sme2=False)) == []
     assert possible_variants(VARIANTS, Facts(sme=True, sme2=False)) == ["sme1", "sme2_off"]
 
 
@@ -86,11 +82,8 @@ def test_a_device_runs_the_variants_that_it_supports_or_all_if_that_is_unknown()
     ("platform", "planned_modes"),
     [("linux-aarch64", {"selected"}), ("android-arm64", {"selected"}), (None, {"selected"}), ("linux-x86_64", set())],
 )
-def test_selected_kernels_are_planned_on_platforms_that_show_them(
-    platform: str | None, planned_modes: set[str]
-) -> None:
-    spec, facts = a_spec(modes=["selected"]), Facts(platform=platform)
-    sessions = plan_device(spec, NIGHT, "phone", facts=facts, exports={}, runners={})
+def test_selected_kernels_are_planned_where_they_show(platform: str | None, planned_modes: set[str]) -> None:
+    sessions = planned(a_spec(modes=["selected"]), facts=Facts(platform=platform))
     assert {session.cell.mode for session in sessions} == planned_modes
 
 
@@ -137,12 +130,9 @@ def test_attempts_of_planned_sessions_are_recognized_by_their_ids() -> None:
 def test_a_session_has_an_execution_for_each_token_that_its_case_writes() -> None:
     # given a sweep with 20 executions, 3 of them warm-up, and cases of 64 and of 2 tokens
     def executions(steps: int | None) -> tuple[int, int]:
-        case = Case(steps=steps)
-        made = Export(Path(), "k", "llm", "fp32", 0, "p", 1, {}, [], [], 0.0, case)
-        exports: Any = {("linear", "fp32"): (made,)}
+        case = Export(Path(), "k", "linear", "fp32", 0, "p", 1, {}, [], [], 0.0, Case(steps=steps))
         spec = a_spec(models=["linear"], precisions=["fp32"], executions=20, warmup_executions=3)
-        runners: Any = {(variant, "timing"): SimpleNamespace(runner_sha256="r") for variant in spec.variants}
-        cell = plan_device(spec, NIGHT, "phone", facts=Facts(), exports=exports, runners=runners)[0].cell
+        cell = planned(spec, exports=[an_export("linear", executions=case.executions)])[0].cell
         return cell.executions, cell.warmup_executions
 
     assert [executions(steps) for steps in (None, 64, 2)] == [(20, 3), (64, 3), (2, 1)]
@@ -161,9 +151,7 @@ LINEAR = ModelEntry.model_validate("linear")
         ([False, True], True, "ready"),
     ],
 )
-def test_with_the_mode_numerics_an_export_is_ready_only_with_both_programs(
-    tmp_path: Path, exported: list[bool], has_numerics: bool, state: str
-) -> None:
+def test_numerics_need_both_programs(tmp_path: Path, exported: list[bool], has_numerics: bool, state: str) -> None:
     for taps in exported:
         write_export(tmp_path / export_key(ExportRequest(LINEAR, "fp32", tmp_path, taps=taps)))
     settings = ExportSettings(tmp_path, 0, None, has_numerics)
@@ -172,7 +160,7 @@ def test_with_the_mode_numerics_an_export_is_ready_only_with_both_programs(
     assert [bool(each.cases and each.cases[0].tapped) for each in statuses] == [len(exported) == 2] * 2
 
 
-def test_a_program_for_numerics_that_could_not_be_made_is_ready_with_its_error(
+def test_a_numerics_program_that_failed_is_ready_with_its_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def export(request: ExportRequest, **_: object) -> tuple[Export, ...]:
@@ -198,11 +186,13 @@ CELL = Cell("phone", "linear", "fp32", 1, "sme2_off", "timing", 20, 3)
 
 
 def a_side(pte: str, runner: str = "r1", cell: Cell = CELL) -> Side:
-    export: Any = SimpleNamespace(
-        model="linear", pte_sha256=pte, inputs_sha256="i", content=(pte, "i"), seed=0, executions=as_wanted
-    )
     bundle: Any = SimpleNamespace(runner_sha256=runner)
-    return Side(cell, export, bundle)
+    return Side(cell, an_export("linear", pte), bundle)
+
+
+def interleaved(sessions: int, second: str = "p2", sweep: SweepNight = NIGHT) -> list[PlannedSession]:
+    """Plan a comparison of the program p1 with another one."""
+    return plan_batch(sweep, [(a_side("p1"), a_side(second))], "same_night", sessions).sessions
 
 
 def test_two_sides_take_turns_after_a_session_that_is_discarded() -> None:
@@ -221,19 +211,17 @@ def test_two_sides_take_turns_after_a_session_that_is_discarded() -> None:
 
 def test_a_comparison_is_continued_and_not_repeated() -> None:
     # given a comparison of which five sessions were measured
-    sessions = plan_batch(NIGHT, [(a_side("p1"), a_side("p2"))], "same_night", 4).sessions
+    sessions = interleaved(4)
     records = [ended(session, "succeeded") for session in sessions[:5]]
-    again = plan_batch(NIGHT, [(a_side("p1"), a_side("p2"))], "same_night", 4).sessions
     # then the other four are left, under the same ids
-    assert [each.session_id for each in remaining_sessions(again, records)] == [
-        each.session_id for each in sessions[5:]
-    ]
+    left = remaining_sessions(interleaved(4), records)
+    assert [each.session_id for each in left] == [each.session_id for each in sessions[5:]]
     # and a record names its side
     assert planned_session(records[1]) == sessions[1]
 
 
 def test_a_session_of_the_matrix_is_never_one_of_a_comparison() -> None:
-    (session, *_) = plan_batch(NIGHT, [(a_side("p1"), a_side("p2"))], "same_night", 4).sessions[1:]
+    session = interleaved(4)[1]
     of_matrix = replace(session, cell=CELL)
     assert remaining_sessions([of_matrix], [ended(session, "succeeded")]) == [of_matrix]
     assert session.title == "linear fp32 SME2 off t1 same night A #0 on phone"
@@ -242,8 +230,7 @@ def test_a_session_of_the_matrix_is_never_one_of_a_comparison() -> None:
 
 def test_another_night_or_another_content_is_another_comparison() -> None:
     def arm_of(pte: str, sweep_id: str) -> str:
-        sweep = NIGHT.model_copy(update={"sweep_id": sweep_id})
-        arm = plan_batch(sweep, [(a_side("p1"), a_side(pte))], "same_night", 1).sessions[1].cell.arm
+        arm = interleaved(1, pte, NIGHT.model_copy(update={"sweep_id": sweep_id}))[1].cell.arm
         assert arm
         return arm.comparison
 

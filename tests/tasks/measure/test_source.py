@@ -26,9 +26,7 @@ def sweep_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_commit_of_the_repository_is_recorded_and_untracked_results_are_no_change(
-    sweep_file: Path,
-) -> None:
+def test_the_commit_is_recorded_and_untracked_results_are_no_change(sweep_file: Path) -> None:
     (sweep_file.parent / "results.duckdb").touch()
     git(sweep_file.parent, "remote", "add", "origin", "https://user:secret-token@example.org/bench.git")
     head, branch = git(sweep_file.parent, "rev-parse", "HEAD"), git(sweep_file.parent, "branch", "--show-current")

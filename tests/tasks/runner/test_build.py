@@ -53,16 +53,12 @@ def test_a_second_build_compiles_nothing(host_runner: Runner, monkeypatch: pytes
 
 
 @pytest.mark.thorough
-def test_a_changed_source_is_built_again_and_found_as_the_newest(
-    copied: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changed_source_is_built_first(copied: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runners = copied.folder.parent.parent
-    sources = shutil.copytree(build_inputs.SOURCES, tmp_path / "sources")
-    cmake = sources / "CMakeLists.txt"
-    cmake.write_text(
-        cmake.read_text().replace("project(executor_runner VERSION ", "project(executor_runner VERSION 9.")
-    )
-    monkeypatch.setattr(build_inputs, "SOURCES", sources)
+    cmake = shutil.copytree(build_inputs.SOURCES, tmp_path / "sources") / "CMakeLists.txt"
+    version = "project(executor_runner VERSION "
+    cmake.write_text(cmake.read_text().replace(version, f"{version}9."))
+    monkeypatch.setattr(build_inputs, "SOURCES", cmake.parent)
     built = build_runner(copied.platform, runners)
     assert built.runner_sha256 != copied.runner_sha256
     assert (built.versions["runner"] or "").startswith("9.")
@@ -77,10 +73,8 @@ def test_two_builds_at_once_both_end_with_the_same_bundle_without_importing_torc
     runners = tmp_path / 'it\'s a "folder" with spaces' / "runners"
     started = [start_build(runners) for _ in range(2)]
     ended = [(*process.communicate(), process.returncode) for process in started]
-    assert [code for *_, code in ended] == [0, 0], ended
-    assert len({out for out, *_ in ended}) == 1
     (only,) = (runners / host_platform()).iterdir()
-    assert only.name == ended[0][0].strip()
+    assert [(out.strip(), code) for out, _, code in ended] == [(only.name, 0)] * 2, ended
     assert read_runner(only).folder == only
 
 
@@ -118,10 +112,7 @@ def test_a_missing_tool_is_named_with_its_package(
     assert not (tmp_path / "runners").exists()
 
 
-@pytest.mark.parametrize(
-    "manifest",
-    [None, "", "{}", "[]", '{"manifest_version": 2}', '{"manifest_version": 1, "kind": "wheel"}'],
-)
+@pytest.mark.parametrize("manifest", [None, "", "{}", "[]", '{"manifest_version": 2}', '{"manifest_version": 1}'])
 def test_a_damaged_bundle_is_refused_in_one_sentence_and_not_found(copied: Runner, manifest: str | None) -> None:
     if manifest is None:
         (copied.folder / "lib").rename(copied.folder / "gone")
@@ -148,9 +139,7 @@ def source(host_runner: Runner, tmp_path: Path) -> Path:
     return shutil.copytree(host_runner.folder, tmp_path / "user's build")
 
 
-def test_a_registered_runner_is_a_bundle_with_its_provenance_and_the_libraries_that_it_needs(
-    source: Path, host_runner: Runner, tmp_path: Path
-) -> None:
+def test_a_registered_runner_is_a_bundle_with_its_provenance(source: Path, host_runner: Runner, tmp_path: Path) -> None:
     runner = register(source, tmp_path / "runners")
     assert read_runner(runner.folder) == runner
     assert (runner.kind, runner.variants, runner.modes) == ("registered", ["sme2_off"], ["trace"])
@@ -181,9 +170,7 @@ def test_a_registered_runner_is_a_bundle_with_its_provenance_and_the_libraries_t
         ({"platform": "macos-arm64"}, "cannot be registered for macos-arm64: it is a program for "),
     ],
 )
-def test_an_unknown_option_is_refused_with_the_valid_ones(
-    source: Path, tmp_path: Path, changed: dict[str, str], message: str
-) -> None:
+def test_an_unknown_option_names_others(source: Path, tmp_path: Path, changed: dict[str, str], message: str) -> None:
     if changed.get("platform") == host_platform():
         pytest.skip("this machine is of that platform")
     with pytest.raises(RunnerError, match=message):

@@ -16,9 +16,7 @@ OVER_2_GB = 100_000_000
 
 
 @pytest.mark.thorough
-def test_a_model_that_changes_its_state_is_compared_by_its_first_execution(
-    run: Program, models: Path, tmp_path: Path
-) -> None:
+def test_a_changing_model_is_compared_by_its_first_execution(run: Program, models: Path, tmp_path: Path) -> None:
     # given a model that adds to what it returned before, and whose second input is a number
     flags = [f"--model_path={models / 'summed.pte'}", f"--inputs={models / 'summed-input.bin'}"]
     stats = run.stats(tmp_path, *flags, "--num_executions=5", f"--output_file={tmp_path / 'output'}")
@@ -65,9 +63,7 @@ def test_the_memory_of_the_model_does_not_contain_its_etdump(run: Program, model
     assert abs(model_many - model_one) < etdump_bytes // 4
 
 
-def test_an_etdump_that_would_be_too_large_is_refused_before_the_second_execution(
-    run: Program, model: str, tmp_path: Path
-) -> None:
+def test_an_etdump_that_would_be_too_large_is_refused_early(run: Program, model: str, tmp_path: Path) -> None:
     paths = [f"--etdump_path={tmp_path / 'model.etdump'}", f"--stats_path={tmp_path / 'stats.json'}"]
     ended = run(model, f"--num_executions={OVER_2_GB}", *paths)
     assert f"--num_executions={OVER_2_GB} needs an ETDump of over 2 GB" in ended.sentence()
@@ -75,9 +71,7 @@ def test_an_etdump_that_would_be_too_large_is_refused_before_the_second_executio
     assert not (tmp_path / "model.etdump").exists()
 
 
-def test_memory_is_read_only_if_requested_and_not_as_a_part_of_the_model(
-    run: Program, model: str, tmp_path: Path
-) -> None:
+def test_memory_is_read_only_if_requested_and_not_the_model_s(run: Program, model: str, tmp_path: Path) -> None:
     stats = run.stats(tmp_path, model, "--num_executions=4", "--untraced_executions=3")
     assert (stats["memory_read_bytes_per_s"], stats["outputs_repeat"]) == (None, True)
     # and executions without an ETDump, which show what it costs, are counted apart

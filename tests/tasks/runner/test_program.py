@@ -111,9 +111,7 @@ def test_a_setup_fills_the_state_and_is_not_measured(run: Program, models: Path,
     assert np.fromfile(tmp_path / "output-0.bin", np.float32).tolist() == [14, 0, 0, 0]
 
 
-def test_outputs_may_be_those_of_a_later_execution_and_repeat_or_not(
-    run: Program, models: Path, tmp_path: Path
-) -> None:
+def test_outputs_may_be_of_a_later_execution_and_repeat_or_not(run: Program, models: Path, tmp_path: Path) -> None:
     # given a model whose output is false at first, and true from the second execution on
     case = [f"--model_path={models / 'grown.pte'}", f"--inputs={models / 'grown-input.bin'}"]
     assert run(*case, "--num_executions=2").out == "Output 0: false\n"
@@ -123,9 +121,7 @@ def test_outputs_may_be_those_of_a_later_execution_and_repeat_or_not(
 
 
 @pytest.mark.parametrize("length", [0, 1000, 100_000, None])
-def test_a_truncated_model_or_another_file_is_refused(
-    run: Program, models: Path, tmp_path: Path, length: int | None
-) -> None:
+def test_a_truncated_or_other_file_is_refused(run: Program, models: Path, tmp_path: Path, length: int | None) -> None:
     cut = tmp_path / "cut.pte"
     content = (models / "convolved.pte").read_bytes() if length is not None else b"\xfa\x84\xff\x01" * 500
     cut.write_bytes(content[:length])
@@ -135,9 +131,7 @@ def test_a_truncated_model_or_another_file_is_refused(
 
 
 @pytest.mark.parametrize("case", ["--inputs={}", "--setup_method=forward --setup_inputs={}"], ids=["model", "setup"])
-def test_a_model_or_a_setup_that_fails_ends_with_exit_code_1_and_leaves_no_etdump(
-    run: Program, models: Path, tmp_path: Path, case: str
-) -> None:
+def test_a_model_or_setup_that_fails_leaves_no_etdump(run: Program, models: Path, tmp_path: Path, case: str) -> None:
     np.full(3, 10, np.int64).tofile(tmp_path / "beyond.bin")
     ended = run(
         f"--model_path={models / 'lookup.pte'}",

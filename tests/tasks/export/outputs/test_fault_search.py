@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from tasks.export.accuracy_limits import max_margin, recipe_limits
-from tasks.export.factory import Method, build_methods
+from tasks.export.factory import Method
 from tasks.export.lowering import lower
 from tasks.export.outputs import fault_search
 from tasks.export.outputs.fault_search import RUNTIME_TOLERANCE, find_fault, output_error
 from tasks.export.outputs.sentences import fault_sentence
-from tasks.export.recipes import parse_recipe
 from tasks.export.references import CaseInputs
+from tests.fixtures.exports import as_module, build_here
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -54,12 +54,8 @@ def test_the_operator_is_found_between_others_with_its_module_line_and_element()
 
 
 def test_a_portable_kernel_whose_result_has_a_size_that_depends_on_data_is_found() -> None:
-    class NonZero(torch.nn.Module):  # type: ignore[misc]
-        def forward(self, values: Any) -> Any:
-            return torch.nonzero(values > 0)
-
     torch.manual_seed(0)
-    fault = fault_of(NonZero(), (torch.randn(4, 4),))
+    fault = fault_of(as_module(lambda values: torch.nonzero(values > 0)), (torch.randn(4, 4),))
     assert (fault["operator"], fault["kernel"]) == ("aten.nonzero.default", "aten::nonzero.out")
 
 
@@ -81,24 +77,19 @@ def test_a_search_that_takes_too_long_names_the_operators_that_are_left(monkeypa
     assert fault_of(Wrong(), VALUES)["cause"] == "it is one of the 3 operators from relu to sigmoid"
 
 
-def test_an_export_records_what_is_wrong_and_what_is_random(tmp_path: Path) -> None:
-    class Random(torch.nn.Module):  # type: ignore[misc]
-        def forward(self, values: Any) -> Any:
-            return torch.nn.functional.dropout(values, 0.5, training=True)
+def test_an_export_records_what_is_wrong_and_what_is_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lower, "find_fault", lambda case, *_: {"operator": case.method.name})
 
-    for module, inputs, key in ((Wrong(), VALUES, "fault"), (Random(), (torch.randn(50),), "random")):
-        folder = tmp_path / key
-        folder.mkdir()
-        methods = build_methods((module, inputs), "make")
-        built = lower.build(methods, parse_recipe("fp32"), folder)["methods"]["forward"]
-        assert (built["fault"] is not None, bool(built["random"])) == (key == "fault", key == "random")
+    def drop(values: Any) -> Any:
+        return torch.nn.functional.dropout(values, 0.5, training=True)
 
-
-class Largest(torch.nn.Module):  # type: ignore[misc]
-    def forward(self, values: Any) -> Any:
-        return values.max(-1)
+    for module, inputs, key in ((Wrong(), VALUES, "fault"), (as_module(drop), (torch.randn(50),), "random")):
+        built = build_here(module, inputs, "fp32", tmp_path / key)["methods"]["forward"]
+        fault = {"operator": "forward"} if key == "fault" else None
+        assert (built["fault"], bool(built["random"])) == (fault, key == "random")
 
 
+LARGEST = as_module(lambda values: values.max(-1))
 FLOATS, INTEGERS = torch.tensor([[1.0, 2.0]]), torch.tensor([[1, 2]])
 
 
@@ -112,11 +103,9 @@ FLOATS, INTEGERS = torch.tensor([[1.0, 2.0]]), torch.tensor([[1, 2]])
         pytest.param(INTEGERS, 2, 1, False, id="equal integers"),
     ],
 )
-def test_integers_that_depend_on_floating_point_values_may_be_others(
-    inputs: Any, other_value: float, other_index: int, is_wrong: bool
-) -> None:
-    program = torch.export.export(Largest(), (inputs,))
-    value, index = Largest()(inputs)
+def test_integers_may_follow_floats(inputs: Any, other_value: float, other_index: int, is_wrong: bool) -> None:
+    program = torch.export.export(LARGEST, (inputs,))
+    value, index = LARGEST(inputs)
     host = [torch.full_like(value, other_value), torch.full_like(index, other_index)]
     assert output_error(host, [value, index], program, list).is_wrong == is_wrong
     # and one of another shape is wrong
@@ -131,6 +120,6 @@ def test_a_token_is_wrong_beyond_the_margin_of_a_session(times: float, sentence:
     eager, host = torch.tensor([5, 6, 7]), torch.tensor([5, 8, 9])
     margin = times * max_margin(recipe_limits("fp32", None).eager_db)
     choices = [np.array([[5, 0], [6, 8], [7, 0]]), np.array([[0.0, 1.0], [0.0, margin], [0.0, 1.0]])]
-    error = output_error([host], [eager], torch.export.export(Largest(), (FLOATS,)), lambda: choices)
+    error = output_error([host], [eager], torch.export.export(LARGEST, (FLOATS,)), lambda: choices)
     assert error.is_wrong == (times > 1)
     assert error.sentence.startswith(sentence)

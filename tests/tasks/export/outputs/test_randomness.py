@@ -10,6 +10,7 @@ from tasks.export.outputs import randomness
 from tasks.export.outputs.randomness import draws_in, find_random
 from tasks.export.outputs.sentences import random_sentence
 from tasks.export.references import CaseInputs
+from tests.fixtures.exports import as_module
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -18,16 +19,6 @@ torch: Any = pytest.importorskip("torch", reason="torch is not installed (export
 class Noise(torch.nn.Module):  # type: ignore[misc]
     def forward(self, values: Any) -> Any:
         return values + torch.randn_like(values)
-
-
-class OfPython(torch.nn.Module):  # type: ignore[misc]
-    def forward(self, values: Any) -> Any:
-        return values + random.random()
-
-
-class Unused(torch.nn.Module):  # type: ignore[misc]
-    def forward(self, values: Any) -> Any:
-        return values + 0 * torch.rand(1)
 
 
 def draws_of(module: Any) -> list[dict[str, Any]]:
@@ -40,17 +31,17 @@ def test_each_line_that_draws_is_named_once_with_its_module() -> None:
     noise = Noise()
     [draw] = draws_of(torch.nn.Sequential(torch.nn.Dropout(0.5), noise, noise))
     assert (draw["method"], draw["module"], draw["operator"]) == ("forward", "1", "aten.randn_like.default")
-    assert "test_randomness.py, line 20: `return values + torch.randn_like(values)`" in draw["line"]
+    assert "test_randomness.py, line 21: `return values + torch.randn_like(values)`" in draw["line"]
     assert random_sentence(draw).startswith("random in evaluation mode: aten.randn_like.default in 1 (")
 
 
 def test_numbers_that_pytorch_does_not_draw_are_random_without_an_operator() -> None:
-    [draw] = draws_of(OfPython())
+    [draw] = draws_of(as_module(lambda values: values + random.random()))
     assert (draw["module"], draw["operator"], draw["line"]) == (None, None, None)
     assert "no operator of PyTorch draws random numbers" in random_sentence(draw)
 
 
-@pytest.mark.parametrize("module", [torch.nn.Dropout(0.5), Unused()])
+@pytest.mark.parametrize("module", [torch.nn.Dropout(0.5), as_module(lambda values: values + 0 * torch.rand(1))])
 def test_a_model_with_equal_outputs_is_not_random(module: Any) -> None:
     assert draws_of(module) == []
 

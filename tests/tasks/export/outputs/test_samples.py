@@ -1,7 +1,6 @@
 """Samples of the user: how they are read, which calibrate, what is refused, and how a program is judged by them."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,21 +47,33 @@ def inputs_of(folder: Path, **content: Any) -> list[list[float]]:
 IMAGE, SCALE = np.arange(4, dtype="float32").reshape(1, 4), np.array([2.0], dtype="float32")
 
 
+def write(path: Path, content: Any) -> None:
+    """Write bytes, or what a type of file is for: a list or dict of arrays, or of tensors or any object."""
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif path.suffix == ".pt":
+        torch.save(content, path)
+    else:
+        arrays, named = ([], content) if isinstance(content, dict) else (content, {})
+        np.savez(path, *arrays, **named)
+
+
+IN_TORCH = torch.from_numpy(IMAGE), torch.from_numpy(SCALE)
+
+
 @pytest.mark.parametrize(
-    ("name", "write"),
+    ("name", "content"),
     [
-        ("a.npz", lambda path: np.savez(path, scale=SCALE, image=IMAGE)),
-        ("a.npz", lambda path: np.savez(path, IMAGE, SCALE)),
-        ("a.npz", lambda path: np.savez(path, IMAGE.astype("float64"), SCALE)),  # converted
-        ("a.pt", lambda path: torch.save((torch.from_numpy(IMAGE), torch.from_numpy(SCALE)), path)),
-        ("a.pt", lambda path: torch.save({"scale": torch.from_numpy(SCALE), "image": torch.from_numpy(IMAGE)}, path)),
-        ("a.bin", lambda path: path.write_bytes(IMAGE.tobytes() + SCALE.tobytes())),
+        ("a.npz", {"scale": SCALE, "image": IMAGE}),
+        ("a.npz", [IMAGE, SCALE]),
+        ("a.npz", [IMAGE.astype("float64"), SCALE]),  # converted
+        ("a.pt", IN_TORCH),
+        ("a.pt", {"scale": IN_TORCH[1], "image": IN_TORCH[0]}),
+        ("a.bin", IMAGE.tobytes() + SCALE.tobytes()),
     ],
 )
-def test_each_type_of_file_has_the_inputs_by_name_or_in_order(
-    tmp_path: Path, name: str, write: Callable[[Path], Any]
-) -> None:
-    write(tmp_path / name)
+def test_each_type_of_file_has_the_inputs_by_name_or_in_order(tmp_path: Path, name: str, content: Any) -> None:
+    write(tmp_path / name, content)
     (tmp_path / ".hidden").write_bytes(b"")
     assert inputs_of(tmp_path) == [[0, 1, 2, 3], [2]]
 
@@ -86,40 +97,30 @@ def failing(path: Path) -> Any:
 
 @pytest.mark.fault
 @pytest.mark.parametrize(
-    ("name", "write", "content", "sentence"),
+    ("name", "content", "sentence"),
     [
-        ("a.npz", lambda path: np.savez(path, image=IMAGE), {}, "has image; the inputs are image, scale"),
-        ("a.npz", lambda path: np.savez(path, IMAGE), {}, "has 1 inputs; the model takes 2"),
-        ("a.npz", lambda path: np.savez(path, IMAGE[:, :3], SCALE), {}, r"input 0 has shape \[1, 3\]; .* \[1, 4\]"),
-        ("a.npz", lambda path: np.savez(path, IMAGE.astype("uint8"), SCALE), {}, "input 0 is uint8; .* float32"),
-        ("a.npz", lambda path: np.savez(path, np.array([{}]), SCALE), {}, "cannot be read .*; save arrays of numbers"),
-        ("a.npz", lambda path: path.write_bytes(b"no zip"), {}, "cannot be read .*; save arrays of numbers"),
-        ("a.pt", lambda path: torch.save(Command(), path), {}, "not a file of torch.save with tensors alone"),
-        ("a.pt", lambda path: torch.save(7, path), {}, "contains int; a sample is a tensor for each input"),
-        ("a.bin", lambda path: path.write_bytes(b"1234"), {}, "has 4 bytes; the inputs of the example have 20"),
-        (
-            "a.png",
-            lambda path: path.write_bytes(b""),
-            {},
-            "unknown type; use .npz, .npy, .pt or .bin, or .*read_sample",
-        ),
-        ("a.png", lambda path: path.write_bytes(b""), {"read_sample": failing}, "`read_sample` failed: .*no label"),
+        ("a.npz", {"image": IMAGE}, "has image; the inputs are image, scale"),
+        ("a.npz", [IMAGE], "has 1 inputs; the model takes 2"),
+        ("a.npz", [IMAGE[:, :3], SCALE], r"input 0 has shape \[1, 3\]; .* \[1, 4\]"),
+        ("a.npz", [IMAGE.astype("uint8"), SCALE], "input 0 is uint8; .* float32"),
+        ("a.npz", [np.array([{}]), SCALE], "cannot be read .*; save arrays of numbers"),
+        ("a.npz", b"no zip", "cannot be read .*; save arrays of numbers"),
+        ("a.pt", Command(), "not a file of torch.save with tensors alone"),
+        ("a.pt", 7, "contains int; a sample is a tensor for each input"),
+        ("a.bin", b"1234", "has 4 bytes; the inputs of the example have 20"),
+        ("a.png", b"", "unknown type; use .npz, .npy, .pt or .bin, or .*read_sample"),
+        ("b.png", b"", "`read_sample` failed: .*no label"),
     ],
 )
 def test_a_bad_sample_is_one_sentence_with_its_file(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    write: Callable[[Path], Any],
-    content: dict[str, Any],
-    sentence: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: Any, sentence: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "samples"
     folder.mkdir()
-    write(folder / name)
+    write(folder / name, content)
     with pytest.raises(FarmError, match=f"^samples/{name}: {sentence}"):
-        inputs_of(folder, **content)
+        inputs_of(folder, **({"read_sample": failing} if name == "b.png" else {}))
     assert not Path("ran").exists()
 
 
@@ -173,9 +174,7 @@ def test_each_sample_is_executed_after_the_set_up_of_the_model(tmp_path: Path) -
     assert sums == [8.0, 8.0, 12.0, 12.0]
 
 
-def test_evenly_spaced_samples_calibrate_int8_static_unless_the_factory_has_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spaced_samples_calibrate_unless_the_factory_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samples_module, "_MAX_CALIBRATION", 3)
     for number in range(7):
         np.savez(tmp_path / f"{number}.npz", np.full((1, 4), number, "float32"), SCALE)
@@ -208,7 +207,7 @@ class Detector(torch.nn.Module):  # type: ignore[misc]
     ("by_images", "below", "score", "top1"),
     [(False, 6, 0.5, 0.0), pytest.param(True, 0, 1.0, 1.0, marks=pytest.mark.thorough)],
 )
-def test_a_model_that_is_right_on_random_input_and_finds_nothing_in_images_is_found_by_samples(
+def test_samples_find_a_wrong_calibration(
     tmp_path: Path, by_images: bool, below: int, score: float, top1: float
 ) -> None:
     # given a detector whose int8 calibration saw values around 0 or images, and images of 0 to 255
@@ -243,16 +242,15 @@ def test_an_export_has_the_figures_of_its_samples_and_the_files_if_they_are_kept
     folder.mkdir()
     np.save(folder / "a.npy", np.ones((64, 256), "float32"))
     entry = ModelEntry.model_validate({"name": "linear", "factory": "linear", "samples": folder, "keep_samples": True})
-    [exported] = export_cases(ExportRequest(entry, "fp32", tmp_path / "exports"))
-    assert exported.sample_figures is not None
-    assert [sample["name"] for sample in exported.sample_figures["samples"]] == ["a.npy"]
-    assert [path.name for path in (exported.folder / "samples").iterdir()] == ["a.npy"]
-    # and the program with taps is neither judged nor has files
-    [tapped] = export_cases(ExportRequest(entry, "int8_static", tmp_path / "exports", taps=True))
+    measured, tapped = (
+        export_cases(ExportRequest(entry, "int8_static", tmp_path / "exports", taps=taps))[0] for taps in (False, True)
+    )
+    assert measured.sample_figures is not None
+    assert [sample["name"] for sample in measured.sample_figures["samples"]] == ["a.npy"]
+    assert [path.name for path in (measured.folder / "samples").iterdir()] == ["a.npy"]
+    # and the program with taps is neither judged nor has files, but is calibrated as the measured one
     assert (tapped.samples, (tapped.folder / "samples").exists()) == (None, False)
-    # but is calibrated as the measured one
-    [measured] = export_cases(ExportRequest(entry, "int8_static", tmp_path / "exports"))
     assert tapped.outputs[0]["sha256"] == measured.outputs[0]["sha256"]
-    # and one whose figures were changed is damaged
-    (exported.folder / SAMPLES).write_text("{}")
-    assert read_complete(exported.folder) is None
+    # and an export whose figures were changed is damaged
+    (measured.folder / SAMPLES).write_text("{}")
+    assert read_complete(measured.folder) is None

@@ -42,21 +42,52 @@ def entry(folder: Path, name: str, values: Any, dtype: str) -> dict[str, Any]:
     return {"file": name, "dtype": dtype, "shape": list(np.shape(values))}
 
 
-@pytest.mark.parametrize(
-    ("want", "got", "dtype", "absolute", "relative", "mismatches"),
-    [
-        ([100.0, 0.5, 0.0], [101.0, 0.75, 0.25], "float32", 1.0, 0.5, 0),
-        ([INF, NAN, NAN, INF, 1.0], [INF, NAN, 1.0, -INF, 1.0], "float32", 0.0, 0.0, 2),
-        ([NAN], [1.0], "float32", None, None, 1),
-        ([0, 255], [255, 0], "uint8", 255.0, 1.0, 0),
-        ([True, False], [True, True], "bool", 1.0, 0.0, 0),
-    ],
-)
-def test_errors_are_measured_where_both_are_finite_and_counted_where_one_is_not(
-    tmp_path: Path, want: Any, got: Any, dtype: str, absolute: float | None, relative: float | None, mismatches: int
-) -> None:
-    (found,) = compare_outputs(*case(tmp_path, want, got, dtype))
-    assert (found.max_abs_error, found.max_rel_error, found.nonfinite_mismatches) == (absolute, relative, mismatches)
+def errors(absolute: float | None, relative: float | None, mismatches: int) -> dict[str, Any]:
+    return {"max_abs_error": absolute, "max_rel_error": relative, "nonfinite_mismatches": mismatches}
+
+
+def equal(agreement: float, is_inaccurate: bool) -> dict[str, Any]:
+    return {"top1_agreement": agreement, "is_inaccurate": is_inaccurate}
+
+
+def zero(times: float, is_inaccurate: bool) -> tuple[Any, Any, str, dict[str, Any]]:
+    figures = {"snr_db": None, "cosine": None, "is_inaccurate": is_inaccurate}
+    return [0, 0], [times * ZERO_LIMIT, 0], "float32", figures
+
+
+def chosen(want: Any, got: Any, agreement: float | None) -> tuple[Any, Any, str, dict[str, Any]]:
+    return want, got, "float32", {"top1_agreement": agreement}
+
+
+EAGER = [INF, NAN, NAN, INF, 1.0]
+# What eager PyTorch returns, what the device returned, and figures of the comparison.
+FIGURES: dict[str, tuple[Any, Any, str, dict[str, Any]]] = {
+    "errors": ([100.0, 0.5, 0.0], [101.0, 0.75, 0.25], "float32", errors(1.0, 0.5, 0)),
+    "errors where both are finite": (EAGER, [INF, NAN, 1.0, -INF, 1.0], "float32", errors(0.0, 0.0, 2)),
+    "no finite element": ([NAN], [1.0], "float32", errors(None, None, 1)),
+    "bytes": ([0, 255], [255, 0], "uint8", errors(255.0, 1.0, 0)),
+    "booleans": ([True, False], [True, True], "bool", errors(1.0, 0.0, 0)),
+    "integers of which few are far": ([7, 1, 900, 4], [7, 1, 3, 4], "int32", equal(0.75, True)),
+    "integers that are all near": ([200, 201, 202, 203], [201, 202, 203, 204], "int32", equal(0.0, False)),
+    "integers of which most are equal": ([7] * 10, [7] * 9 + [0], "int32", equal(0.9, False)),
+    "booleans of which half are equal": ([True, False] * 2, [True, True, False, False], "bool", equal(0.5, True)),
+    "zero in eager and on the device": zero(0.0, False),
+    "zero in eager, within the limit": zero(0.99, False),
+    "zero in eager, beyond it": zero(1.01, True),
+    "no choice among NaN": chosen([[NAN] * 3, [3, 2, 1]], [[NAN] * 3, [3, 2, 1]], 1.0),
+    "a choice where eager has NaN": chosen([[NAN] * 3, [3, 2, 1]], [[1, 2, 3], [1, 2, 3]], 0.0),
+    "NaN alone": chosen([[NAN] * 3] * 2, [[NAN] * 3] * 2, None),
+    "a choice beside NaN": chosen([[1, NAN, 3]], [[1, NAN, 3]], 1.0),
+    "no choice among equal values": chosen([[1, 2, 3], [2, 2, 2]], [[9, 9, 9], [9, 9, 9]], 0.5),  # saturated
+    "one of two that are equal": chosen([[1, 2, 3]], [[1, 3, 3]], 1.0),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_each_output_has_its_figures(tmp_path: Path, name: str) -> None:
+    want, got, dtype, figures = FIGURES[name]
+    (row,) = compare_outputs(*case(tmp_path, want, got, dtype))
+    assert {key: getattr(row, key) for key in figures} == figures
 
 
 @pytest.mark.fault
@@ -69,9 +100,7 @@ def test_errors_are_measured_where_both_are_finite_and_counted_where_one_is_not(
         (None, "output 0 is missing"),
     ],
 )
-def test_an_output_that_is_not_finite_where_eager_is_finite_or_of_another_size_is_wrong(
-    tmp_path: Path, got: list[float] | None, sentence: str
-) -> None:
+def test_an_output_that_lost_elements_is_wrong(tmp_path: Path, got: list[float] | None, sentence: str) -> None:
     references, collected = case(tmp_path, [1.0, NAN, 2.0], got or [])
     if got is None:
         (collected / "output-0.bin").unlink()
@@ -125,51 +154,9 @@ def test_memory_does_not_depend_on_the_size_of_an_output(tmp_path: Path) -> None
     assert peak_bytes < 16 << 20
 
 
-@pytest.mark.parametrize(("times", "is_inaccurate"), [(0.0, False), (0.99, False), (1.01, True)])
-def test_an_output_that_is_zero_in_eager_is_judged_by_its_absolute_error(
-    tmp_path: Path, times: float, is_inaccurate: bool
-) -> None:
-    (found,) = compare_outputs(*case(tmp_path, [0.0, 0.0], [times * ZERO_LIMIT, 0.0]))
-    assert (found.snr_db, found.cosine, found.is_inaccurate) == (None, None, is_inaccurate)
-
-
-@pytest.mark.parametrize(
-    ("want", "got", "dtype", "agreement", "is_inaccurate"),
-    [
-        ([7, 1, 900, 4], [7, 1, 3, 4], "int32", 0.75, True),
-        ([200, 201, 202, 203], [201, 202, 203, 204], "int32", 0.0, False),
-        ([7] * 10, [7] * 9 + [0], "int32", 0.9, False),
-        ([True, False, True, False], [True, True, False, False], "bool", 0.5, True),
-    ],
-)
-def test_integers_are_accurate_if_most_are_equal_or_all_are_near(
-    tmp_path: Path, want: list[int], got: list[int], dtype: str, agreement: float, is_inaccurate: bool
-) -> None:
-    (found,) = compare_outputs(*case(tmp_path, want, got, dtype))
-    assert (found.top1_agreement, found.is_inaccurate) == (agreement, is_inaccurate)
-
-
-@pytest.mark.parametrize(
-    ("want", "got", "agreement"),
-    [
-        ([[NAN] * 3, [3, 2, 1]], [[NAN] * 3, [3, 2, 1]], 1.0),
-        ([[NAN] * 3, [3, 2, 1]], [[1, 2, 3], [1, 2, 3]], 0.0),
-        ([[NAN] * 3] * 2, [[NAN] * 3] * 2, None),
-        ([[1, NAN, 3]], [[1, NAN, 3]], 1.0),
-        ([[1, 2, 3], [2, 2, 2]], [[9, 9, 9], [9, 9, 9]], 0.5),  # as where values are saturated
-        ([[1, 2, 3]], [[1, 3, 3]], 1.0),
-    ],
-)
-def test_outputs_of_nan_or_of_equal_values_agree_with_no_choice(
-    tmp_path: Path, want: list[list[float]], got: list[list[float]], agreement: float | None
-) -> None:
-    (found,) = compare_outputs(*case(tmp_path, np.array(want, np.float32), np.array(got, np.float32)))
-    assert found.top1_agreement == agreement
-
-
 @pytest.mark.parametrize("block", [1, 3, 1000])
 @pytest.mark.parametrize("shape", [(24,), (6, 4), (1, 2, 3, 4)])
-def test_the_figures_of_an_output_do_not_depend_on_its_blocks(
+def test_figures_do_not_depend_on_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, shape: tuple[int, ...]
 ) -> None:
     monkeypatch.setattr("tasks.export.outputs.difference.BLOCK_ELEMENTS", block)
@@ -220,9 +207,7 @@ def test_a_device_that_computes_something_else_than_the_same_program_is_inaccura
     ("wanted", "is_inaccurate"),
     [({"min_snr_db": 19.0}, False), ({"min_snr_db": 21.0}, True), ({"top1": 0.5}, False), ({"top1": 0.51}, True)],
 )
-def test_the_entry_in_the_sweep_file_decides_what_is_enough_against_fp32(
-    tmp_path: Path, wanted: dict[str, float], is_inaccurate: bool
-) -> None:
+def test_an_entry_decides_what_is_accurate(tmp_path: Path, wanted: dict[str, float], is_inaccurate: bool) -> None:
     # given 20 dB against fp32, the limit of the recipe, and one of two rows with the same choice
     got = [[1.0, 0.1], [0.1, 0.1001]]
     references, collected = case(tmp_path, got, got, fp32=[[1.0, 0.2015], [0.1001, 0.1]])
@@ -243,9 +228,7 @@ def test_the_entry_in_the_sweep_file_decides_what_is_enough_against_fp32(
         ("fp16 except layer_norm", None, 30),
     ],
 )
-def test_a_program_of_no_listed_recipe_has_the_limits_of_its_coarsest_type(
-    precision: str, types: frozenset[str] | None, fp32_db: float
-) -> None:
+def test_other_recipes_have_their_coarsest_limits(precision: str, types: frozenset[str] | None, fp32_db: float) -> None:
     assert recipe_limits(precision, types).fp32_db == fp32_db
 
 
@@ -291,9 +274,7 @@ def tokens_instead(folder: Path, written: int, behind: list[float]) -> tuple[Ref
         pytest.param(3.2, True, True, id="beyond both"),
     ],
 )
-def test_a_token_that_was_nearly_as_likely_is_another_text_and_no_error(
-    tmp_path: Path, times: float, of_host: bool, of_eager: bool
-) -> None:
+def test_a_token_that_was_as_likely_is_no_error(tmp_path: Path, times: float, of_host: bool, of_eager: bool) -> None:
     # given limits of 40 dB against the host and 30 dB against eager, whose margins are as 1 to 3.16
     assert max_margin(LIMITS.host_db) == pytest.approx(2 * 0.01)
     margin = times * max_margin(LIMITS.host_db)

@@ -114,9 +114,7 @@ def test_a_clock_may_stand_still_during_the_warm_up_but_not_during_all_measured_
         ({"variant": "sme2_on", "kind": "registered"}, "invalid", "variant", "variant sme2_on must run with SME2"),
     ],
 )
-def test_what_contradicts_the_plan_is_named(
-    tmp_path: Path, changes: dict[str, Any], status: str, code: str, words: str
-) -> None:
+def test_a_contradiction_is_named(tmp_path: Path, changes: dict[str, Any], status: str, code: str, words: str) -> None:
     found = unsuccessful(check_result, *result(tmp_path, **changes))
     assert found[:2] == (status, code)
     assert words in found[2]
@@ -234,9 +232,7 @@ SHOWN = [
         (SHOWN[:1], "the program calls aten::add.out at instruction 2 of chain 0"),
     ],
 )
-def test_calls_that_differ_from_those_of_the_program_are_named(
-    shown: list[tuple[str, str, int]], cause: str | None
-) -> None:
+def test_calls_that_the_program_does_not_have_are_named(shown: list[tuple[str, str, int]], cause: str | None) -> None:
     tree = tuple(TreeNode(0, kind, name, 0, place, OperatorName(name)) for kind, name, place in shown)
     runs = Runs(NOTHING, NOTHING, tree, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
     mismatch = program_mismatch(runs, FORWARD)

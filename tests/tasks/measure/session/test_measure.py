@@ -37,15 +37,17 @@ def test_a_session_that_goes_well_succeeds_and_marks_its_folder_on_the_device_fo
         ("echo first >&2; echo last >&2; exit 1", "runner_failed", "exited with code 1: last"),
         ("true", "no_etdump", "did not write an ETDump"),
         ('cp "$model" "$etdump"', "wrong_output", "output 0 is missing"),
+        (f'{GOOD}rm -f "$etdump"; truncate -s 1T "$etdump"', "file_refused", "model.etdump "),
     ],
 )
-def test_a_runner_that_misbehaves_is_a_failed_session_with_its_reason(
-    tmp_path: Path, script: str, code: str, sentence: str
-) -> None:
-    record = measured(tmp_path, a_context(tmp_path, script + "\n"))
+def test_a_runner_that_misbehaves_fails_its_session(tmp_path: Path, script: str, code: str, sentence: str) -> None:
+    context = a_context(tmp_path, script + "\n")
+    record = measured(tmp_path, context)
     assert (record.status, record.reason_code) == ("failed", code)
     assert sentence in str(record.reason)
     assert record.log_tail == ("first\nlast" if code == "runner_failed" else None)
+    assert "model.etdump" not in record.files or code == "wrong_output"
+    assert context.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
 
 
 @pytest.mark.fault
@@ -116,9 +118,7 @@ def traced(folder: Path) -> SessionRecord:
     return measured(folder, context, a_session(mode="trace"))
 
 
-def test_a_trace_session_on_a_phone_keeps_what_its_runner_logged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trace_on_a_phone_keeps_what_its_runner_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_on_path(monkeypatch, tmp_path / "bin", logcat=STAND_IN)
     record = traced(tmp_path)
     # then its bundle has the log of that process, and the parser finds the kernel in it
@@ -148,9 +148,7 @@ def test_a_phone_without_a_readable_log_fails_the_session_with_the_reason(tmp_pa
         ("true", (None, None)),
     ],
 )
-def test_an_invalid_version_leaves_sme2_unknown(
-    tmp_path: Path, script: str, answer: tuple[bool | None, bool | None]
-) -> None:
+def test_a_bad_version_is_unknown_sme2(tmp_path: Path, script: str, answer: tuple[bool | None, bool | None]) -> None:
     context = a_farm_context(tmp_path, f"{script}\n")
     facts = add_runner_facts(context.runner, context.device, context.spec, Facts(os="linux"))
     assert (facts.sme, facts.sme2) == answer

@@ -8,8 +8,6 @@ import json
 
 import pytest
 
-from tasks.bundle.cell import VARIANTS
-from tasks.bundle.variant_word import variant_word
 from tests.fixtures.devices import SME2_CPU, SYSROOT
 from tests.fixtures.farm import Farm
 
@@ -86,13 +84,3 @@ def test_each_operator_and_precision_shows_sme2_as_it_should(emulated: Farm) -> 
     # and the outputs are eager's, the same with SME2 and without
     for row in emulated.ask("SELECT precision, max(max_abs_error) AS worst FROM session_accuracy GROUP BY precision"):
         assert row["worst"] < {"fp32": 1e-4, "fp16": 0.1}.get(row["precision"], 0.2)
-
-
-def test_emulated_times_are_never_shown(emulated: Farm) -> None:
-    done = emulated.sweep(SWEEP % ("linear", "fp32"))
-    assert done.returncode == 0, done.stderr
-    assert [line.split() for line in done.stdout.splitlines() if line.startswith("emulated (")] == [
-        ["emulated", "(emulated)", "linear", "fp32", *variant_word(variant).split(), "1", "1", "3"]
-        for variant in sorted(VARIANTS)
-    ]
-    assert emulated.ask("SELECT speedup, saved_ms FROM sme2_speedup") == [{"speedup": None, "saved_ms": None}]
