@@ -109,12 +109,8 @@ def check(
             cases.append(case)
             if format == "text":
                 show(*_text_lines(case))
-            share = case.portable_share
-            if case.problem:
-                problems.append(f"{case.export.model}: {case.problem}")
-            elif max_portable is not None and share is not None and 100 * share.value > max_portable:
-                took = f"portable operators take {_percent(share)} of the time, more than {max_portable:g} %"
-                problems.append(f"{case.export.model}: {took}")
+            if problem := _find_problem(case, max_portable):
+                problems.append(f"{case.export.model}: {problem}")
     except ExportError as error:
         problems = [str(error)]
     seconds = time.monotonic() - started
@@ -125,6 +121,14 @@ def check(
         document = about | {"seconds": seconds, "cases": [_case_as_json(case) for case in cases]}
         show_pieces([json.dumps(document, indent=1) + "\n"])
     raise typer.Exit(1 if problems else 0)
+
+
+def _find_problem(case: "CheckedCase", max_portable: float | None) -> str | None:
+    """Return why a case fails the check; None if it passes. `max_portable` is a percentage."""
+    share = case.portable_share
+    if case.problem or max_portable is None or share is None or 100 * share.value <= max_portable:
+        return case.problem
+    return f"portable operators take {_percent(share)} of the time, more than {max_portable:g} %"
 
 
 @app.command(epilog="Example: etfarm model export mobilenet_v2 --precision fp16")

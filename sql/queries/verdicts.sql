@@ -7,9 +7,12 @@ FROM (
     FROM _shown_verdict
     WHERE _is_one_of(night, $nights::DATE[]) AND (verdict != 'no change' OR $sweep_id IS NOT NULL)
     UNION ALL BY NAME
-    SELECT * REPLACE (value / nullif(ratio, 0) AS baseline_value)
+    SELECT
+        * EXCLUDE (time_b)
+        REPLACE (coalesce(time_b, value) AS value, coalesce(time_b, value) / nullif(ratio, 0) AS baseline_value)
     FROM series_verdict
     JOIN series USING (series_id)
+    LEFT JOIN (SELECT comparison, time_b FROM comparison_result) USING (comparison)
     WHERE _is_one_of(night, $nights::DATE[]) AND verdict = 'no change' AND metric = 'latency' AND $sweep_id IS NULL
 )
 WHERE $sweep_id IS NULL

@@ -5,7 +5,7 @@ _DEFAULT = "Run the sweep again: sessions that failed are repeated, finished one
 
 # By reason_code, as tasks/measure/session and flows record it.
 _REMEDIES = {
-    "model_crashed": "Export the model again with `etfarm model export MODEL`; ExecuTorch may not be able to run it",
+    "model_crashed": "Export the model again; ExecuTorch may not be able to run it",
     "runner_crashed": "Run the command from its session.json on the device; its log and signal show where it crashed",
     "runner_failed": "Read the last line of its log and run the command from its session.json on the device",
     "deadline_exceeded": "If the model is only slow, raise `deadline_s` in the sweep file or lower `executions`",
@@ -30,7 +30,7 @@ _REMEDIES = {
     "contradiction": "Build the runner again (`etfarm devices runner build`): it contradicts itself",
     "clock": f"Let NTP set the clock of the machine that measures and keep it from sleeping, then {_AGAIN}",
     "no_conditions": f"Check the device for a full disk, then {_AGAIN}",
-    "export_failed": "Run `etfarm model export MODEL` and fix the error it reports",
+    "export_failed": f"Fix the error that the reason names, then {_AGAIN}",
     "no_runner": "Build a runner with `etfarm devices runner build`, or register one with its command `register`",
     "no_backend": "Lower the model to XNNPACK, or register a runner with its backend: `etfarm devices runner register`",
     "device_too_old": "Build the runner on a machine with the version that the device has, and register it here",

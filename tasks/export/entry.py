@@ -197,10 +197,9 @@ def parse_entry(model: str | ModelEntry, samples: Path | None = None) -> ModelEn
         raise InputError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
 
 
-def is_source(text: str) -> bool:
-    """Return whether a text has the form of a model's source, as commands take it; its file may be missing."""
-    is_factory = text in MODELS or _FILE_FACTORY.fullmatch(text) or _PACKAGE_FACTORY.fullmatch(text)
-    return bool(is_factory) or text.startswith(_TRANSFORMERS) or text.endswith((".pte", ".bpte"))
+def is_factory_name(text: str) -> bool:
+    """Return whether a text is a model of the zoo or has the form of package.module:factory."""
+    return text in MODELS or bool(_PACKAGE_FACTORY.fullmatch(text))
 
 
 def _resolve_files(entry: ModelEntry, folder: Path) -> dict[str, Any]:
@@ -245,7 +244,7 @@ def _resolve_factory(written: str, folder: Path) -> str:
         path = _resolve_file(Path(in_file["path"]), folder)
         check_function(path, in_file["factory"])
         return f"{path}:{in_file['factory']}"
-    if written in MODELS or _PACKAGE_FACTORY.fullmatch(written):
+    if is_factory_name(written):
         return written
     if written.endswith(".py"):
         path = _resolve_file(Path(written), folder)

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from devices.errors import FarmError
-from tasks.export.dependencies import is_installed
+from tasks.export.process.dependencies import is_installed
 from tasks.export.process.refusals import find_refusal
 
 _FARM = [Path(__file__).parents[2] / layer for layer in ("flows", "tasks", "devices", "sql")]

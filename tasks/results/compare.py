@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from datetime import date
-from typing import Annotated, Any
+from dataclasses import asdict, replace
+from typing import Any
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
@@ -14,8 +13,6 @@ from tasks.judge.arms import Arm, ArmName, find_arms, id_prefix, name_of_folder
 from tasks.judge.figures import MARGIN, percent_change, signed_percent
 from tasks.judge.operators.cause_of_sessions import cause_from_rows
 from tasks.judge.pairs import SERIES, Matched, MeasuredCell, differing, have_same_content, match_cells, nights_differ_by
-from tasks.results.addresses import cell_page, series_page
-from tasks.results.cells import CellRow, ChangePercent, Device, Interval
 from tasks.results.changes import (
     INACCURATE,
     SLOWER,
@@ -27,59 +24,12 @@ from tasks.results.changes import (
 )
 from tasks.results.graph import graph_remarks
 from tasks.results.reader import Reader
-from tasks.results.table import Cell as TableCell
-from tasks.results.table import Milliseconds, Row, Words
-from tasks.results.text import Link, in_percent, series_title
-from tasks.results.verdicts import verdict_tone
+from tasks.results.text import in_percent, series_title
 
 _MAX_CAUSES = 20
 _NOT_INTERLEAVED = (
     "A and B were not measured interleaved: a device hotter or busier during one of them is part of the difference"
 )
-
-
-@dataclass(frozen=True)
-class TwoNightsRow(CellRow):
-    """Time and verdict of a series in two nights, None where it was not judged; `cell` is the id of the series."""
-
-    query = "two_nights"
-    series_id: str
-    before_ms: Annotated[float | None, Milliseconds("Before")]
-    after_ms: Annotated[float | None, Milliseconds("After")]
-    ratio: Annotated[float | None, ChangePercent("Change", "after over before: above 0 is slower")]
-    before_verdict: Annotated[str | None, Words("Verdict before", tone=verdict_tone)]
-    after_verdict: Annotated[str | None, Words("Verdict after", tone=verdict_tone)]
-
-    def after_ms_cell(self, cell: TableCell) -> TableCell:
-        return TableCell((Link(str(cell.text), series_page(self.series_id, self.device)),), sort=cell.sort)
-
-
-@dataclass(frozen=True)
-class InterleavedRow(Row):
-    """Two contents that were measured interleaved on one device."""
-
-    query = "interleaved"
-    night: Annotated[date | None, Words("Night")]
-    device: Annotated[str, Device("Device")]
-    without_times = None  # read by the column `device`
-    purpose: Annotated[str, Words("Why")]
-    side_a: Annotated[str, Words("A", wraps=True)]
-    side_b: Annotated[str, Words("B", wraps=True)]
-    cell_a: str
-    cell_b: str
-    time_a_ms: Annotated[float | None, Milliseconds("A")]
-    time_b_ms: Annotated[float | None, Milliseconds("B")]
-    ratio: Annotated[float | None, ChangePercent("Change", "B against A: above 0 is slower")]
-    low: Annotated[float | None, Interval("95 % interval")]
-    high: float | None
-    answer: Annotated[str, Words("Answer")]
-    changed: Annotated[str | None, Words("What differs", wraps=True)]
-
-    def time_a_ms_cell(self, cell: TableCell) -> TableCell:
-        return TableCell((Link(str(cell.text), cell_page(self.cell_a)),), sort=cell.sort)
-
-    def time_b_ms_cell(self, cell: TableCell) -> TableCell:
-        return TableCell((Link(str(cell.text), cell_page(self.cell_b)),), sort=cell.sort)
 
 
 def compare_arms(

@@ -9,8 +9,9 @@ from typing import Any
 from devices.errors import InputError
 from tasks.bundle.model_names import limit_series, unknown_series
 from tasks.bundle.remedy import remedy
-from tasks.export.entry import is_source
+from tasks.export.entry import is_factory_name
 from tasks.judge.figures import percent_change
+from tasks.judge.pairs import SERIES
 from tasks.results.addresses import night_page
 from tasks.results.cells import CellRow
 from tasks.results.changes import Comparison, SeriesChange, answer_text, is_changed, worst_first
@@ -45,10 +46,13 @@ _NEXT_STEPS = {
 }
 """Next step after a verdict; after any other, a command compares the night with the last good one."""
 _WITH_CAUSE = ("regression", "suspected", "improvement", "suspected improvement")
-_NAMES = ("model", "device", "precision", "variant", "threads", "series_id")
+_OF_EXPORT = ("export_failed", "model_crashed")
+"""Reason codes that another export may settle."""
 _FIGURES = (
-    "verdict", "ratio", "low", "high", "sessions", "noise_floor", "since", "changed", "cause", "reason", "incident_id",
-)  # fmt: skip
+    *(*SERIES, "series_id", "verdict", "ratio", "low", "high", "sessions", "noise_floor", "changed", "cause"),
+    *("reason", "incident_id", "time_ms", "cell"),
+)
+JudgedRow = SeriesRow | VerdictRow
 
 
 @dataclass(frozen=True)
@@ -81,67 +85,73 @@ def explain(reader: Reader, name: str, only: Mapping[str, str | None]) -> Explan
     `name` is a series id, or a model as pages show it or as the sweep file has it. `only` gives device, precision and
     variant (None: any). Raises InputError if no judged series has this name and these values.
     """
-    every = reader.rows(SeriesRow)
-    first, *others = worst_series_first(_find_series(every, reader, name, only))
-    verdicts = read_verdicts(reader, [first.night])
-    explanation = explain_series(reader, first, verdicts, read_variants(reader, first, every))
-    return replace(
-        explanation, others=[joined(f"{series_title(row)}: {row.night}: ", _verdict_text(row)) for row in others]
-    )
+    first, *others = worst_series_first(_find_series(reader.rows(SeriesRow), reader, name, only))
+    lines = [joined(f"{series_title(row)}: {row.night}: ", _verdict_text(row)) for row in others]
+    return replace(_explain_in(reader, first.night, first.series_id, first.device), others=lines)
+
+
+def _explain_in(reader: Reader, night: date, series_id: str | None, device: str) -> Explanation:
+    """Explain a series on a device as if a night were the newest."""
+    verdicts = read_verdicts(reader, [night])
+    of_series = [each for each in verdicts if (each.series_id, each.device) == (series_id, device)]
+    (judged,) = latency_verdicts(of_series)
+    return explain_series(reader, of_series, read_variants(reader, judged, latency_verdicts(verdicts)))
 
 
 def explain_series(
-    reader: Reader,
-    row: SeriesRow,
-    verdicts: Sequence[VerdictRow],
-    cells: Sequence[CellFactsRow] | None,
-    answers: Answers | None = None,
+    reader: Reader, verdicts: Sequence[VerdictRow], cells: Sequence[CellFactsRow] | None, answers: Answers | None = None
 ) -> Explanation:
-    """Explain a series by its verdicts among `verdicts`, those on its newest night, and by its `cells`.
+    """Explain a series on a device by all its verdicts in one night, and by its `cells`.
 
     `cells` is the result of `read_variants`. Empty: the facts are about sessions without a result. None: only what the
     verdict and its incident state, and no other view is read. `answers` about the sweep of the cells are read if they
     are None.
     """
-    verdicts = [judged for judged in verdicts if (judged.series_id, judged.device) == (row.series_id, row.device)]
     (newest,) = latency_verdicts(verdicts)
-    facts = [Fact("Evidence", [sentence(newest.evidence)])] if newest.sessions else []
+    facts = _verdict_facts(reader, newest)
+    sessions: list[str] = []
+    failed: list[Answers] = []
+    if cells:
+        if others := other_verdicts(verdicts):
+            facts.append(Fact("Other figures", [sentence(f"{judged.verdict}: {judged.reason}") for judged in others]))
+        changed = changed_operators(reader, newest.series_id, newest.device, newest.night)
+        facts += [Fact("Operators that changed", changed)] if changed else []
+        facts += _cell_facts(reader, cells, answers)
+        sessions = _read_succeeded(reader, cells[0])
+    elif cells is not None:
+        scope = {name: [getattr(newest, name)] for name in SERIES}
+        sweeps = [sweep for sweep in reader.rows(SweepRow) if sweep.night == newest.night]
+        failed = [reader.answers(sweep).limit_to(scope) for sweep in sweeps]
+        facts += [Fact("Sessions without a result", words) for night in failed if (words := failures_in_words(night))]
+    steps = [*_failure_remedies(reader, newest, failed), *_remedy(reader, newest, sessions)]
+    figures = {name: getattr(newest, name) for name in _FIGURES}
+    figures |= {"night": str(newest.night), "since": str(newest.since) if newest.since else None}
+    figures |= {"model_in_sql": reader.warehouse_names.get(newest.model, newest.model)}
+    figures |= {"sweep_id": cells[0].sweep_id if cells else None, "session_ids": sessions}
+    return Explanation(
+        title=series_title(newest),
+        answer=(
+            Link(str(newest.night), night_page(newest.night)),
+            f": {_verdict_text(newest)}. {sentence(newest.reason)}",
+        ),
+        facts=[*facts, Fact("Next step", steps)],
+        figures=figures,
+    )
+
+
+def _verdict_facts(reader: Reader, newest: VerdictRow) -> list[Fact]:
+    """Return what a verdict and its incident state."""
     every = read_incidents(reader)
-    incident = find_incident(every, newest.incident_id) if newest.incident_id else find_accepted(every, row, row.night)
-    if incident:
-        facts.insert(0, Fact("Incident", [with_code(f"{incident.line}.")]))
+    incident = find_incident(every, newest.incident_id) if newest.incident_id else find_accepted(every, newest)
+    facts = [Fact("Incident", [with_code(f"{incident.line}.")])] if incident else []
+    facts += [Fact("Evidence", [sentence(newest.evidence)])] if newest.sessions else []
     facts += [Fact("Cause", [with_code(f"{newest.cause}.")])] if newest.cause and newest.verdict in _WITH_CAUSE else []
     if newest.changed or newest.since:
         facts.append(Fact("What changed", [f"{newest.changed}." if newest.changed else "Nothing else changed."]))
     if ".pte file" in (newest.changed or ""):
         onset = (incident.good_cell, incident.cell) if incident else (newest.cell_before, newest.cell)
         facts += graph_facts(reader, *onset)
-    sessions: list[str] = []
-    failed: list[Answers] = []
-    if cells:
-        if others := other_verdicts(verdicts):
-            facts.append(Fact("Other figures", [sentence(f"{judged.verdict}: {judged.reason}") for judged in others]))
-        changed = changed_operators(reader, row.series_id, row.device, row.night)
-        facts += [Fact("Operators that changed", changed)] if changed else []
-        facts += _cell_facts(reader, cells, answers)
-        sessions = _read_succeeded(reader, cells[0])
-    elif cells is not None:
-        scope = {name: [getattr(row, name)] for name in ("model", "device", "precision", "variant", "threads")}
-        sweeps = [sweep for sweep in reader.rows(SweepRow) if sweep.night == row.night]
-        failed = [reader.answers(sweep).limit_to(scope) for sweep in sweeps]
-        facts += [Fact("Sessions without a result", words) for night in failed if (words := failures_in_words(night))]
-    steps = [*_failure_remedies(reader, row, failed), *_remedy(reader, row, newest, sessions)]
-    figures = {name: getattr(row, name) for name in _NAMES}
-    figures |= {"model_in_sql": reader.warehouse_names.get(row.model, row.model), "night": str(row.night)}
-    figures |= {name: getattr(newest, name) for name in _FIGURES}
-    figures |= {"since": str(newest.since) if newest.since else None, "time_ms": row.time_ms, "cell": row.cell}
-    figures |= {"sweep_id": cells[0].sweep_id if cells else None, "session_ids": sessions}
-    return Explanation(
-        title=series_title(row),
-        answer=(Link(str(row.night), night_page(row.night)), f": {_verdict_text(row)}. {sentence(newest.reason)}"),
-        facts=[*facts, Fact("Next step", steps)],
-        figures=figures,
-    )
+    return facts
 
 
 def explain_worst(reader: Reader, comparison: Comparison) -> Sequence[Fact]:
@@ -149,24 +159,9 @@ def explain_worst(reader: Reader, comparison: Comparison) -> Sequence[Fact]:
     worst = next((change for change in worst_first(comparison.changes) if is_changed(change)), None)
     if worst is None:
         return []
-    return explain_change(reader, worst) if worst.night is None else _explain_as_of(reader, worst, worst.night)
-
-
-def _explain_as_of(reader: Reader, change: SeriesChange, night: date) -> Sequence[Fact]:
-    """Return the facts of `explain_series` about the series of a change, as if `night` were the newest."""
-    verdicts = read_verdicts(reader, [night])
-    series = {(row.series_id, row.device): row for row in reader.rows(SeriesRow)}
-    names = ("night", "cell", "verdict", "ratio", "noise_floor", "since")
-    as_of_night = {
-        (judged.series_id, judged.device): replace(
-            series[judged.series_id, judged.device],
-            time_ms=None if judged.value is None else judged.value / 1e6,
-            **{name: getattr(judged, name) for name in names},
-        )
-        for judged in latency_verdicts(verdicts)
-    }
-    row = as_of_night[change.series_id or "", change.device]
-    return explain_series(reader, row, verdicts, read_variants(reader, row, list(as_of_night.values()))).facts
+    if worst.night is None:
+        return explain_change(reader, worst)
+    return _explain_in(reader, worst.night, worst.series_id, worst.device).facts
 
 
 def explain_change(reader: Reader, change: SeriesChange) -> list[Fact]:
@@ -184,8 +179,11 @@ def explain_change(reader: Reader, change: SeriesChange) -> list[Fact]:
     return [*facts, *([Fact("Next step", [trace])] if trace else [])]
 
 
-def read_variants(reader: Reader, row: SeriesRow, every: Sequence[SeriesRow]) -> list[CellFactsRow]:
-    """Return the cell of a series, then those of its other variants in the same night; empty if it has none."""
+def read_variants(reader: Reader, row: JudgedRow, every: Sequence[JudgedRow]) -> list[CellFactsRow]:
+    """Return the cell of a series, then those of its other variants in the same night; empty if it has none.
+
+    `row` and `every` are newest verdicts on series, or verdicts on latency.
+    """
     if not (cell := _read_cell(reader, row.cell)):
         return []
     same = ("model", "device", "precision", "threads", "night")
@@ -251,7 +249,7 @@ def _read_succeeded(reader: Reader, cell: CellFactsRow) -> list[str]:
     return [row.session_id for row in sorted(rows, key=lambda row: not row.is_typical)]
 
 
-def _verdict_text(row: SeriesRow) -> str:
+def _verdict_text(row: JudgedRow) -> str:
     """Return a verdict with its figures: `12.3 ms, +4.2 % against its baseline: regression since 2026-11-02`."""
     if row.time_ms is None:
         return row.verdict
@@ -262,32 +260,30 @@ def _verdict_text(row: SeriesRow) -> str:
 def _failure_remedies(reader: Reader, series: CellRow | CellFactsRow, nights: Sequence[Answers]) -> Iterator[Text]:
     """Yield what to do about sessions of a series without a result, a sentence for each reason code."""
     model, _, _ = reader.warehouse_names.get(series.model, series.model).partition("@")  # without its case
-    source, note = (
-        (model, "") if is_source(model) else ("MODEL", f" MODEL is the source of `{model}` in the sweep file.")
-    )
-    export = shlex.join(["model", "export", source, "--precision", series.precision])
     rows = [row for night in nights for row in night.rows(FailureRow) if not row.superseded]
     for code in dict.fromkeys(row.reason_code for row in rows):
-        step = remedy(code)
-        yield with_code(step.replace("model export MODEL", export) + (note if "MODEL" in step else ""))
+        export = shlex.join(["etfarm", "model", "export", model, "--precision", series.precision])
+        # A model from a file is named relative to its sweep file, which the warehouse does not record.
+        is_complete = code in _OF_EXPORT and is_factory_name(model)
+        yield with_code(f"{remedy(code)}{f' `{export}` repeats the export.' if is_complete else ''}")
 
 
-def _remedy(reader: Reader, row: SeriesRow, night: VerdictRow, sessions: Sequence[str]) -> Iterator[Text]:
+def _remedy(reader: Reader, night: VerdictRow, sessions: Sequence[str]) -> Iterator[Text]:
     """Yield the steps after a verdict, most with a command."""
     if not night.sessions:
-        command = ["etfarm", "sql", "newest-failures", "--model", row.model, "--device", row.device]
+        command = ["etfarm", "sql", "newest-failures", "--model", night.model, "--device", night.device]
         yield ("Sessions that failed: ", Code(shlex.join(command)))
     elif step := _NEXT_STEPS.get(night.verdict):
         yield with_code(step)
     if night.verdict.startswith("device"):
-        yield ("Its state now: ", Code(shlex.join(["etfarm", "devices", "probe", row.device])))
+        yield ("Its state now: ", Code(shlex.join(["etfarm", "devices", "probe", night.device])))
     elif night.verdict == "inaccurate":
-        query = f"FROM cell_accuracy WHERE cell = '{row.cell}'"
+        query = f"FROM cell_accuracy WHERE cell = '{night.cell}'"
         yield ("Its outputs: ", Code(shlex.join(["etfarm", "sql", query])))
     elif night.missing and night.incident_id:
         yield ("If it is meant: ", Code(f"etfarm decisions accept {night.incident_id} --reason TEXT"))
     if night.sessions and night.baseline_to and night.verdict in _WITH_CAUSE:
-        yield ("Look closer: ", Code(closer_command(reader, row, night.night, night.baseline_to)))
+        yield ("Look closer: ", Code(closer_command(reader, night, night.night, night.baseline_to)))
     if trace := _trace_step(sessions):
         yield trace
 

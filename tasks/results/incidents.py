@@ -22,7 +22,7 @@ from tasks.results.reader import Reader
 from tasks.results.sentences import describe_commits, git_log
 from tasks.results.series import SeriesRow
 from tasks.results.table import Cell, Name, Number, Row, Words
-from tasks.results.text import Link, Series, Tone, listed, numbered, plain_text, with_code
+from tasks.results.text import Link, Tone, listed, numbered, plain_text, with_code
 from tasks.results.verdicts import VerdictRow
 
 _TONES: dict[str, Tone] = {"confirmed": "bad", "suspected": "flag"}
@@ -211,7 +211,11 @@ def _past_ids(kind: str, subject: str, onset: date) -> set[str]:
 
 
 def read_incidents(reader: Reader) -> list[IncidentRow]:
-    """Return all incidents, open ones first."""
+    """Return all incidents, open ones first; a reader reads them once."""
+    return reader.once(_read_incidents)
+
+
+def _read_incidents(reader: Reader) -> list[IncidentRow]:
     rows = [
         replace(row, models=[reader.names.get(model, model) for model in row.models], warehouse_models=row.models)
         for row in reader.rows(IncidentRow)
@@ -243,8 +247,8 @@ def open_incidents(rows: Sequence[IncidentRow], series: Iterable[SeriesRow] | No
     return [row for row in rows if row.is_open and (keys is None or not keys.isdisjoint(row.open_parts))]
 
 
-def find_accepted(rows: Sequence[IncidentRow], series: Series, night: date) -> IncidentRow | None:
-    """Return the newest incident of a series that was accepted up to a night, and is in no baseline before it; or None.
+def find_accepted(rows: Sequence[IncidentRow], judged: VerdictRow) -> IncidentRow | None:
+    """Return the newest incident of a series, accepted up to the judged night and in no baseline before it; or None.
 
     A baseline has at most 21 nights, so one that was accepted earlier is no longer what a night differs in.
     """
@@ -253,10 +257,10 @@ def find_accepted(rows: Sequence[IncidentRow], series: Series, night: date) -> I
         for row in rows
         if row.state == "accepted"
         and row.closed_on is not None
-        and timedelta(0) <= night - row.closed_on <= timedelta(days=BASELINE_NIGHTS)
-        and series.model in row.models
-        and series.device in row.devices
-        and series.precision in row.precisions
+        and timedelta(0) <= judged.night - row.closed_on <= timedelta(days=BASELINE_NIGHTS)
+        and judged.model in row.models
+        and judged.device in row.devices
+        and judged.precision in row.precisions
     ]
     return max(accepted, key=lambda row: row.closed_on or row.onset, default=None)
 

@@ -94,7 +94,7 @@ def _as_change(verdict: VerdictRow) -> SeriesChange:
     """Return a verdict on latency as a change: A is the nights before, B the night."""
     word = _WORDS.get(verdict.verdict, verdict.verdict if verdict.verdict in CHANGED else "unknown")
     shared = ("model", "device", "precision", "variant", "threads", "ratio", "low", "high", "cause", "changed")
-    before_ms, after_ms = (None if ns is None else ns / 1e6 for ns in (verdict.baseline_value, verdict.value))
+    before_ms = None if verdict.baseline_value is None else verdict.baseline_value / 1e6
     return SeriesChange(
         **{name: getattr(verdict, name) for name in (*shared, "night", "series_id")},
         word=word,
@@ -102,5 +102,5 @@ def _as_change(verdict: VerdictRow) -> SeriesChange:
         in_words=f"{verdict.verdict}: {verdict.reason}",
         is_regression=verdict.verdict == "regression",
         a=SideFacts(time_ms=before_ms),
-        b=SideFacts(sessions=verdict.sessions, time_ms=after_ms, cell=verdict.cell),
+        b=SideFacts(sessions=verdict.sessions, time_ms=verdict.time_ms, cell=verdict.cell),
     )

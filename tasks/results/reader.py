@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TypeVar, cast
 
 import duckdb
 
@@ -31,6 +31,7 @@ from tasks.results.sentences import (
 from tasks.results.table import Number, Row, RowT, Words
 
 _MAX_IDS_NAMED = 10
+MadeT = TypeVar("MadeT")
 _SENTENCES: Mapping[str, Callable[[Any], str | None]] = {
     "changed": describe_changes,
     "source_commit": describe_commit,
@@ -80,6 +81,7 @@ class Reader:
         self._rows: dict[type[Row], list[Any]] = {}
         """The rows of queries without parameters, each read once."""
         self._answers: dict[str, Answers] = {}
+        self._made: dict[Callable[[Reader], Any], Any] = {}
 
     @functools.cached_property
     def names(self) -> Mapping[str, str]:
@@ -140,6 +142,12 @@ class Reader:
         if not used:
             self._rows[row_class] = list(rows)
         return rows
+
+    def once(self, make: Callable[["Reader"], MadeT]) -> MadeT:
+        """Return what a function makes of this reader, which calls it only the first time."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return cast(MadeT, self._made[make])
 
     def tuples(self, query: str, **parameters: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query of `sql/queries`, named without its suffix, with model names of the warehouse."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated
 
-from tasks.results.addresses import device_page, series_page
-from tasks.results.cells import CellRow, ChangePercent, Model, Night, SweepId, Variant
+from tasks.results.addresses import cell_page, device_page, series_page
+from tasks.results.cells import CellRow, ChangePercent, Device, Interval, Model, Night, SweepId, Variant
 from tasks.results.table import Cell, Milliseconds, Name, Number, Percent, Row, Words
 from tasks.results.text import Link, Tone, separated
 from tasks.results.verdicts import verdict_tone
@@ -131,6 +131,50 @@ class NightRow(Row):
     maybe_faster: Annotated[int, Number("Suspected improvement", tone=lambda _count: "quiet")]
     same: Annotated[int, Number("No change")]
     not_judged: Annotated[int, Number("Not judged", "", "too little data, or conditions that were not met")]
+
+
+@dataclass(frozen=True)
+class TwoNightsRow(CellRow):
+    """Time and verdict of a series in two nights, None where it was not judged; `cell` is the id of the series."""
+
+    query = "two_nights"
+    series_id: str
+    before_ms: Annotated[float | None, Milliseconds("Before")]
+    after_ms: Annotated[float | None, Milliseconds("After")]
+    ratio: Annotated[float | None, ChangePercent("Change", "after over before: above 0 is slower")]
+    before_verdict: Annotated[str | None, Words("Verdict before", tone=verdict_tone)]
+    after_verdict: Annotated[str | None, Words("Verdict after", tone=verdict_tone)]
+
+    def after_ms_cell(self, cell: Cell) -> Cell:
+        return Cell((Link(str(cell.text), series_page(self.series_id, self.device)),), sort=cell.sort)
+
+
+@dataclass(frozen=True)
+class InterleavedRow(Row):
+    """Two contents that were measured interleaved on one device."""
+
+    query = "interleaved"
+    night: Annotated[date | None, Words("Night")]
+    device: Annotated[str, Device("Device")]
+    without_times = None  # read by the column `device`
+    purpose: Annotated[str, Words("Why")]
+    side_a: Annotated[str, Words("A", wraps=True)]
+    side_b: Annotated[str, Words("B", wraps=True)]
+    cell_a: str
+    cell_b: str
+    time_a_ms: Annotated[float | None, Milliseconds("A")]
+    time_b_ms: Annotated[float | None, Milliseconds("B")]
+    ratio: Annotated[float | None, ChangePercent("Change", "B against A: above 0 is slower")]
+    low: Annotated[float | None, Interval("95 % interval")]
+    high: float | None
+    answer: Annotated[str, Words("Answer")]
+    changed: Annotated[str | None, Words("What differs", wraps=True)]
+
+    def time_a_ms_cell(self, cell: Cell) -> Cell:
+        return Cell((Link(str(cell.text), cell_page(self.cell_a)),), sort=cell.sort)
+
+    def time_b_ms_cell(self, cell: Cell) -> Cell:
+        return Cell((Link(str(cell.text), cell_page(self.cell_b)),), sort=cell.sort)
 
 
 def counts_in_words(rows: Sequence[SeriesRow]) -> str:

@@ -113,6 +113,11 @@ class VerdictRow(CellRow):
         return None if value is None else METRICS[self.metric].text(value)
 
     @property
+    def time_ms(self) -> float | None:
+        """The value of a time in milliseconds."""
+        return None if self.value is None else self.value / 1e6
+
+    @property
     def impact_ms(self) -> float:
         """What the change adds to one run, in milliseconds; 0 without a baseline, and for other figures than times."""
         if METRICS[self.metric].unit != "ns" or self.value is None or self.baseline_value is None:

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from devices.errors import FarmError
-from tasks.export.dependencies import recorded_dependencies
 from tasks.export.entry import ExportRequest
 from tasks.export.exported import EXPORT_VERSION, NotApplicableError, first_line, os_cause
 from tasks.export.factory import Method, build_methods
 from tasks.export.from_transformers import build_transformers_model
 from tasks.export.key import export_key, record_left_out, record_used, source_sha256, versions
+from tasks.export.process.dependencies import recorded_dependencies
 from tasks.export.process.sandbox import adopt_orphans, is_failed_allocation, kill_descendants, memory_limit
 from tasks.export.recipes import Recipe, parse_recipe
 from tasks.export.user_code import display_path, explain_error, load_function, locations_in, user_line

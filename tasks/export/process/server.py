@@ -11,7 +11,7 @@ import os
 import sys
 from multiprocessing import spawn
 
-from tasks.export import dependencies
+from tasks.export.process import dependencies
 from tasks.export.process.child import SERVER_LOG
 from tasks.export.process.sandbox import adopt_orphans
 

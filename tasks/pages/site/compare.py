@@ -17,9 +17,9 @@ from tasks.results.changes import (
     time_text,
     worst_first,
 )
-from tasks.results.compare import InterleavedRow, TwoNightsRow, compare_arms
+from tasks.results.compare import compare_arms
 from tasks.results.reader import Reader
-from tasks.results.series import NightRow, SeriesRow
+from tasks.results.series import InterleavedRow, NightRow, SeriesRow, TwoNightsRow
 from tasks.results.table import Cell, Column, Table, first_rows
 from tasks.results.text import (
     DASH,

@@ -234,7 +234,7 @@ class Site:
         verdicts = self._verdicts_on[row.night, row.series_id, row.device]
         cells = read_variants(self.reader, row, self.series) if in_detail else None
         answers = self._cell_answers(cells) if cells else None
-        return explanation.section(explain_series(self.reader, row, verdicts, cells, answers))
+        return explanation.section(explain_series(self.reader, verdicts, cells, answers))
 
     @cached_property
     def _detailed_cells(self) -> dict[str, CellFactsRow]:

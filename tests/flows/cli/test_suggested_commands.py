@@ -17,20 +17,20 @@ from tests.fixtures.pages import Pages
 from tests.fixtures.warehouse import BundleMaker
 
 READING = ("compare", "explain", "sql", "trace", "verdicts")
-NEW, LOST = "wrong", "./lost.py:make"
+NEW, FILE, LOST = "wrong", "./own.py:make", "team.lost:make"
 SAME, NIGHTS = 5, 7  # nights in which nothing changed, and all
 
 
 @pytest.fixture(scope="module")
 def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
-    """A model that got slower, one that got faster, two that cannot be exported, and one with inaccurate outputs that
+    """A model that got slower, one that got faster, three that cannot be exported, and one with inaccurate outputs that
     no earlier night has.
     """
     maker = BundleMaker(tmp_path_factory.mktemp("suggested"))
     for day in range(1, NIGHTS + 1):
-        for model, factor in (("slow", 1.2), ("fast", 0.8), ("broken", 1.0), (LOST, 1.0)):
+        for model, factor in (("slow", 1.2), ("fast", 0.8), ("broken", 1.0), (FILE, 1.0), (LOST, 1.0)):
             changes: dict[str, Any] = {"model__name": model, "model__pte_sha256": "p2" if day > SAME else "p1"}
-            if model in ("broken", LOST) and day == NIGHTS:
+            if model in ("broken", FILE, LOST) and day == NIGHTS:
                 failed_night_of(maker, day, model__name=model)
             else:
                 night_of(maker, day, factor if day > SAME else 1.0, **changes)
@@ -52,20 +52,20 @@ def suggested(maker: BundleMaker) -> dict[str, list[str]]:
 
 
 def test_the_export_that_failed_is_named_by_the_command_that_repeats_it(command: Command, maker: BundleMaker) -> None:
-    explained = command("explain", "lost", "--warehouse", maker.warehouse).out
+    explained = command("explain", LOST, "--warehouse", maker.warehouse).out
     assert f"`etfarm model export {LOST} --precision fp32`" in explained
-    assert "MODEL" not in explained
-    # but a name from the sweep file is not what the command takes
-    explained = command("explain", "broken", "--warehouse", maker.warehouse).out
-    assert "`etfarm model export MODEL --precision fp32`" in explained
-    assert "MODEL is the source of `broken` in the sweep file." in explained
+    # but no command is named where the warehouse has only the name of a model, or a file beside an unknown sweep file
+    for name in ("broken", FILE):
+        explained = command("explain", name, "--warehouse", maker.warehouse).out
+        assert "run the sweep again" in explained
+        assert "model export" not in explained
 
 
 def test_commands_that_pages_suggest_are_those_that_work(
     command: Command, maker: BundleMaker, suggested: dict[str, list[str]], tmp_path: Path
 ) -> None:
     commands = {unescape(each) for of_page in suggested.values() for each in of_page}
-    run = [words for words in map(shlex.split, sorted(commands)) if words[1] in READING and "MODEL" not in words]
+    run = [words for words in map(shlex.split, sorted(commands)) if words[1] in READING]
     assert {words[1] for words in run} >= {"compare", "explain", "sql", "trace"}
     for _, *words in run:
         places = [str(tmp_path / word) if word.endswith(".json") else word for word in words]

@@ -110,7 +110,7 @@ PROGRAM = """
 import json, sys
 import numpy
 import safetensors.numpy  # as the export server has imported safetensors before an export starts
-from tasks.export.dependencies import recorded_dependencies
+from tasks.export.process.dependencies import recorded_dependencies
 safetensors.numpy.save_file({"weight": numpy.ones(2)}, sys.argv[1])
 with recorded_dependencies() as used:
     safetensors.numpy.load_file(sys.argv[1])

@@ -235,7 +235,7 @@ def test_without_a_warm_server_bytes_are_the_same(
     # given a server as on macOS, where torch cannot be imported before a fork
     as_elsewhere = 'sys.platform, here = "darwin", sys.platform\nimport tasks.export.process.server\n'
     Path("light.py").write_text(
-        f"import sys\nimport tasks.export.process.child, tasks.export.dependencies\n{as_elsewhere}sys.platform = here\n"
+        f"import sys\nfrom tasks.export.process import child, dependencies\n{as_elsewhere}sys.platform = here\n"
     )
     monkeypatch.setattr(run, "_PRELOADED", ["light"])
     alone = export_model("linear", "fp32", exports)

@@ -24,5 +24,5 @@ def test_an_accepted_change_is_named_while_the_baseline_that_began_with_it_may_b
     changes: dict[str, Any], days: int, is_named: bool
 ) -> None:
     accepted = row(IncidentRow, closed_on=CLOSED_ON, **SCOPE | changes)
-    found = find_accepted([accepted], verdict("no change"), CLOSED_ON + timedelta(days=days))
+    found = find_accepted([accepted], verdict("no change", night=CLOSED_ON + timedelta(days=days)))
     assert (found is accepted) == is_named
