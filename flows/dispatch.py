@@ -59,7 +59,7 @@ class DeviceDispatcher(ABC):
             while (job := self.job(probe)) is None:
                 time.sleep(_POLL_S)
             if not probe.unusable:
-                self.common.exports.wait_for_first()
+                self.common.exports.wait_until(lambda now: any(now.ready.values()) or not now.pending)
         self.jobs[probe.device.name] = job
         return job
 

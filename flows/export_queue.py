@@ -1,7 +1,7 @@
 """The exports of a sweep, which devices read while others are still being made."""
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from tasks.measure.prepare import Cases, ExportSnapshot, ExportStatus, Pair
 
@@ -34,16 +34,7 @@ class ExportQueue:
         with self._changed:
             return self._now
 
-    def wait_for_change(self, since: ExportSnapshot, timeout_s: float) -> None:
-        """Wait, at most `timeout_s`, until an export has ended since the snapshot `since` was taken."""
+    def wait_until(self, condition: Callable[[ExportSnapshot], bool], timeout_s: float | None = None) -> None:
+        """Wait until a condition holds for `now`, at most `timeout_s` (None: any time)."""
         with self._changed:
-            self._changed.wait_for(lambda: self._now is not since, timeout_s)
-
-    def wait_for_first(self) -> None:
-        """Wait until an export has a case, or until none is pending."""
-        with self._changed:
-            self._changed.wait_for(lambda: any(self._now.ready.values()) or not self._now.pending)
-
-    def wait_for_all(self) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: not self._now.pending)
+            self._changed.wait_for(lambda: condition(self._now), timeout_s)

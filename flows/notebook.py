@@ -14,14 +14,13 @@ import pyarrow as pa
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from flows.warehouse.readable import readable_warehouse
+from flows.warehouse.readable import readable_warehouse, warehouse_reader
 from sql.cage.warm import WarmCage
 from sql.schema import identifier
 from sql.warehouse import query_errors
 from tasks.results.changes import write_pair
 from tasks.results.compare import compare_arms
 from tasks.results.explanation import Explanation, explain
-from tasks.results.reader import open_reader
 from tasks.store.workspace import Workspace
 
 
@@ -89,7 +88,7 @@ class Farm:
 
         Raises InputError if a word names nothing, or if no series is in both.
         """
-        with readable_warehouse(self._workspace) as file, open_reader(file) as reader, query_errors():
+        with warehouse_reader(self._workspace) as reader, query_errors():
             result = compare_arms(reader, a, b, margin=margin_percent / 100)
         return Comparison(
             result.headline, pd.DataFrame([{"word": each.word, **write_pair(each)} for each in result.changes])
@@ -103,5 +102,5 @@ class Farm:
         Raises InputError if a name is unknown.
         """
         only = {"device": device, "precision": precision, "variant": variant}
-        with readable_warehouse(self._workspace) as file, open_reader(file) as reader:
+        with warehouse_reader(self._workspace) as reader:
             return explain(reader, name, only)

@@ -19,7 +19,7 @@ from devices.untrusted import excerpt
 from flows.device.job import COUNTED, DeviceTally, format_tallies
 from flows.formatting import join_first, page_link, report_link
 from flows.warehouse.publish import warn
-from flows.warehouse.readable import readable_warehouse
+from flows.warehouse.readable import readable_warehouse, warehouse_reader
 from sql.errors import WarehouseError
 from tasks.measure import prometheus
 from tasks.measure.health import HealthError, Registry
@@ -28,7 +28,7 @@ from tasks.results import addresses
 from tasks.results.devices import noise_lines
 from tasks.results.incidents import IncidentRow, open_incidents, read_incidents
 from tasks.results.night import night_headline
-from tasks.results.reader import open_answers, open_reader
+from tasks.results.reader import open_answers
 from tasks.results.verdicts import (
     WORSE,
     FailingVerdict,
@@ -63,7 +63,7 @@ def read_verdicts(sweep_id: str, workspace: Workspace) -> list[VerdictRow]:
 
 def read_noise_lines(sweep_id: str, workspace: Workspace) -> list[str]:
     """Return a line for each device of the sweep that was busy, and for each whose noise has doubled."""
-    with readable_warehouse(workspace) as readable, open_reader(readable) as reader:
+    with warehouse_reader(workspace) as reader:
         return noise_lines(reader, sweep_id)
 
 
@@ -226,8 +226,7 @@ def _read_open_incidents(workspace: Workspace) -> list[IncidentRow]:
     """Return the open incidents of the farm; empty without a readable warehouse."""
     with (
         contextlib.suppress(FarmError, WarehouseError),
-        readable_warehouse(workspace) as file,
-        open_reader(file) as reader,
+        warehouse_reader(workspace) as reader,
     ):
         return open_incidents(read_incidents(reader))
     return []

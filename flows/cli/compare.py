@@ -79,10 +79,9 @@ def compare(
     """
     from flows.cli.compare_files import FilesToCompare, measure_files, prepare_files
     from flows.cli.output import ComparisonOutput
-    from flows.warehouse.readable import readable_warehouse
+    from flows.warehouse.readable import warehouse_reader
     from sql.warehouse import query_errors
     from tasks.results.compare import compare_arms
-    from tasks.results.reader import open_reader
 
     workspace, only = Workspace(data_dir, warehouse), {"model": model, "device": device, "precision": precision}
     destination = ComparisonOutput(format, output or (), workspace)
@@ -91,7 +90,7 @@ def compare(
         request = FilesToCompare(*files, device, inventory, sessions, priority, margin / 100)
         comparison = measure_files(request, workspace)
     else:
-        with readable_warehouse(workspace) as readable, open_reader(readable) as reader, query_errors():
+        with warehouse_reader(workspace) as reader, query_errors():
             comparison = compare_arms(reader, str(a), str(b), sweep_id, only, margin / 100)
     destination.show(comparison)
     raise typer.Exit(destination.exit_code(comparison, fail_on or ()))

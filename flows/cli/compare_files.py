@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devices.errors import InputError
 from flows.comparison.base_commit import export_both
-from flows.warehouse.readable import readable_warehouse
+from flows.warehouse.readable import warehouse_reader
 from tasks.bundle.model_names import short_names
 from tasks.bundle.record import SweepNight
 from tasks.bundle.robust_statistics import MIN_SESSIONS
@@ -17,7 +17,6 @@ from tasks.export.prebuilt import open_pte
 from tasks.measure.sweep_night import sweep_night, sweeps_of_night
 from tasks.results.changes import Comparison, SeriesChange, SideFacts
 from tasks.results.compare import comparison_headline, measured_fields, read_side_facts
-from tasks.results.reader import open_reader
 from tasks.store.files import hash_file
 from tasks.store.workspace import Workspace
 
@@ -126,7 +125,7 @@ def _build_comparison(
     names = short_names(export.model for export in exports)
     models, precisions = [names[export.model] for export in exports], [export.precision for export in exports]
     result = answer.result
-    with readable_warehouse(workspace) as readable, open_reader(readable) as reader:
+    with warehouse_reader(workspace) as reader:
         side_facts = read_side_facts(reader, [*answer.cells[0], *answer.cells[1]])
     sides = [
         replace(

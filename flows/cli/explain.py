@@ -35,13 +35,12 @@ def explain(
     Of several series of a model, the worst of the newest night is explained, and the others have a line each.
     """
     from flows.terminal import show_pieces
-    from flows.warehouse.readable import readable_warehouse
+    from flows.warehouse.readable import warehouse_reader
     from tasks.pages.explanation import markdown_lines, terminal_lines
     from tasks.results.explanation import explain as explain_series
-    from tasks.results.reader import open_reader
 
     only = {"device": device, "precision": precision, "variant": variant}
-    with readable_warehouse(Workspace(data_dir, warehouse)) as file, open_reader(file) as reader:
+    with warehouse_reader(Workspace(data_dir, warehouse)) as reader:
         explanation = explain_series(reader, name, only)
     if format == "json":
         show_pieces([json.dumps(explanation.data(), indent=1), "\n"])

@@ -16,7 +16,7 @@ from flows.cli.mcp_marking import MAX_ROWS, bounded, marked, marked_cell, pagina
 from flows.cli.sql import named_question, parse_options, resolve_names, sql_question
 from flows.cli.trace_output import write_trace
 from flows.notebook import Farm
-from flows.warehouse.readable import readable_warehouse
+from flows.warehouse.readable import readable_warehouse, warehouse_reader
 from sql.cage.cage import distinct_names
 from sql.cage.limits import Limits
 from sql.cage.warm import WarmCage
@@ -28,7 +28,6 @@ from tasks.results.changes import worst_first, write_pair
 from tasks.results.compare import compare_arms
 from tasks.results.incidents import open_incidents, read_incidents
 from tasks.results.night import night_headline
-from tasks.results.reader import open_reader
 from tasks.results.sessions import RunRow, read_sessions
 from tasks.results.verdicts import VerdictRow, read_night
 from tasks.store.workspace import Workspace
@@ -72,7 +71,7 @@ class Tools:
 
     def verdicts(self, night: _Only = None, offset: _Offset = 0, limit: _Limit = 25) -> dict[str, Any]:
         """What a night changed (the newest if omitted): a row for each series with its verdict, worst first."""
-        with readable_warehouse(self._workspace) as file, open_reader(file) as reader:
+        with warehouse_reader(self._workspace) as reader:
             judged_night, rows = read_night(reader, night)
             incidents = [row.data() for row in open_incidents(read_incidents(reader))]
         answer = {"night": judged_night, "answer": night_headline(rows), "open_incidents": incidents[:MAX_ROWS]}
@@ -102,7 +101,7 @@ class Tools:
     ) -> dict[str, Any]:
         """How B compares with A, two nights, sweeps, devices, models, precisions, variants (sme2_off), or ids."""
         only = {"model": model, "device": device, "precision": precision}
-        with readable_warehouse(self._workspace) as file, open_reader(file) as reader, query_errors():
+        with warehouse_reader(self._workspace) as reader, query_errors():
             result = compare_arms(reader, a, b, only=only, margin=margin_percent / 100)
         rows = [write_pair(change) for change in (*worst_first(result.changes), *result.uncompared)]
         answer = {"answer": result.headline, "a": result.a, "b": result.b, "remarks": list(result.remarks)}
@@ -149,7 +148,7 @@ class Tools:
 
     def session(self, session_id: _SessionId, log_offset: _Offset = 0) -> dict[str, Any]:
         """One session: how it ended, its runs, conditions and log, and where the time of its cell goes."""
-        with readable_warehouse(self._workspace) as file, open_reader(file) as reader:
+        with warehouse_reader(self._workspace) as reader:
             sessions, runs, conditions = read_sessions(reader, [session_id])
         if not sessions:
             raise InputError(f"no session has the id `{session_id}`; verdicts and sql list ids")

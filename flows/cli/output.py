@@ -8,13 +8,12 @@ from typing import BinaryIO, Literal
 
 from devices.errors import InputError
 from flows.terminal import show, show_pieces
-from flows.warehouse.readable import readable_warehouse
+from flows.warehouse.readable import warehouse_reader
 from sql.cage.cage import Answer
 from tasks.pages import comparison as comparisons
 from tasks.pages.rows import as_text
 from tasks.results.changes import Comparison, fail_reasons
 from tasks.results.explanation import explain_worst
-from tasks.results.reader import open_reader
 from tasks.store.files import complete_file, remove_leftovers
 from tasks.store.workspace import Workspace
 
@@ -99,7 +98,7 @@ class ComparisonOutput:
     def show(self, comparison: Comparison) -> None:
         """Print and write a comparison; its Markdown, for a pull request, has an explanation of the worst change."""
         if self.form == "markdown" or any(file.suffix == ".md" for file in self.files):
-            with readable_warehouse(self.workspace) as readable, open_reader(readable) as reader:
+            with warehouse_reader(self.workspace) as reader:
                 comparison = replace(comparison, explained=explain_worst(reader, comparison))
         if self.form == "table":
             show_pieces(comparisons.terminal(comparison))

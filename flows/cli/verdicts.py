@@ -44,11 +44,10 @@ def verdicts(
     """
     from flows.cli.output import ComparisonOutput
     from flows.warehouse.publish import ask_warehouse
-    from flows.warehouse.readable import readable_warehouse
+    from flows.warehouse.readable import warehouse_reader
     from tasks.pages.benchmarks import benchmarks
     from tasks.results.incidents import night_data, open_incidents, read_incidents
     from tasks.results.night import night_comparison
-    from tasks.results.reader import open_reader
     from tasks.results.verdicts import failed_lines, failing_verdicts, read_night
 
     workspace = Workspace(data_dir, warehouse)
@@ -59,7 +58,7 @@ def verdicts(
         return
     destination = ComparisonOutput(format, output or (), workspace)
     destination.check()
-    with readable_warehouse(workspace) as file, open_reader(file) as reader:
+    with warehouse_reader(workspace) as reader:
         judged_night, rows = read_night(reader, night)
         incidents = read_incidents(reader)
     if format in ("bencher", "github-action-benchmark", "pytorch"):
@@ -82,15 +81,14 @@ def verdicts(
 
 def _show_week(workspace: Workspace, night: str | None, form: str) -> None:
     """Print the triage report of the week up to a night, or up to today; raises InputError for other formats."""
-    from flows.warehouse.readable import readable_warehouse
+    from flows.warehouse.readable import warehouse_reader
     from tasks.pages.markdown import inline
-    from tasks.results.reader import open_reader
     from tasks.results.verdicts import read_night
     from tasks.results.week import read_week
 
     if form not in ("table", "markdown", "json"):
         raise InputError("--week has the formats table, markdown and json")
-    with readable_warehouse(workspace) as file, open_reader(file) as reader:
+    with warehouse_reader(workspace) as reader:
         newest = date.fromisoformat(read_night(reader, night)[0])
         report = read_week(reader, newest, newest if night else date.today())
     if form == "json":

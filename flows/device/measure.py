@@ -193,7 +193,7 @@ class _DeviceRun:
 
     def _remaining(self) -> SessionQueue:
         """Wait for all exports, since the id of a session depends on them; return the sessions that are left."""
-        self.job.exports.wait_for_all()
+        self.job.exports.wait_until(lambda now: not now.pending)
         queue = self._queue or SessionQueue(self.job, self.tally)
         queue.refresh()
         return queue

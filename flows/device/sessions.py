@@ -59,7 +59,7 @@ class SessionQueue:
             renew_lease()
             board.doing(self._job.title, "waiting for the next export")
             with prometheus.seconds("etfarm_wait_seconds", device=name, cause="export"):
-                self._job.exports.wait_for_change(self._exports, _RENEW_S)
+                self._job.exports.wait_until(lambda now: now is not self._exports, _RENEW_S)
             self.refresh()
         prometheus.record("etfarm_sessions_left", self.expected - self.ended, device=name)
         if not self.left or not self._finish.allows_next:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from sql.readable import ReadableFile, copy_for_reader
 from tasks.load.snapshot import newest_snapshot
+from tasks.results.reader import Reader, open_reader
 from tasks.store.files import scratch_folder
 from tasks.store.workspace import Workspace
 
@@ -27,3 +28,10 @@ def readable_warehouse(workspace: Workspace) -> Iterator[ReadableFile]:
     else:
         with scratch_folder() as folder:
             yield ReadableFile(copy_for_reader(warehouse, folder), False, warehouse)
+
+
+@contextlib.contextmanager
+def warehouse_reader(workspace: Workspace) -> Iterator[Reader]:
+    """Yield a reader of `readable_warehouse`; raises ReportError if its views are too old, or WarehouseError."""
+    with readable_warehouse(workspace) as file, open_reader(file) as reader:
+        yield reader
