@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from devices.errors import InputError
 from flows.cli.options import (
     DEFAULT_DATA_DIR,
     BundlesOption,
@@ -89,17 +88,10 @@ def exclude(
     Their sessions stay in every view.
     """
     from tasks.judge.decisions import Selector
-    from tasks.maintain.decisions import exclude_incident, exclude_night
+    from tasks.maintain import decisions
 
-    series, workspace = Selector(device=device, model=model), Workspace(data_dir, warehouse, bundles)
-    if (night is None) == (incident is None):
-        raise InputError("name a night or an --incident")
-    if incident is None:
-        show(*exclude_night(workspace, str(night), series, reason))
-    elif series.criteria:
-        raise InputError("--incident names the nights and the series; leave the other options out")
-    else:
-        show(*exclude_incident(workspace, incident, reason))
+    series = Selector(device=device, model=model)
+    show(*decisions.exclude(Workspace(data_dir, warehouse, bundles), night, incident, series, reason))
 
 
 @app.callback()
@@ -150,15 +142,10 @@ def note(
     Without options for the series, it is on all of them. Notes change no verdict; the view decision_overview has them.
     """
     from tasks.judge.decisions import Selector
-    from tasks.maintain.decisions import note_incident, write_note
+    from tasks.maintain import decisions
 
     series = Selector(model=model, precision=precision, device=device, variant=variant)
-    if incident is not None:
-        if night is not None or series.criteria:
-            raise InputError("--incident names the night and the series; leave the other options out")
-        show(*note_incident(Workspace(data_dir, warehouse, bundles), text, incident))
-        return
-    show(*write_note(Workspace(data_dir, warehouse, bundles), text, night, series))
+    show(*decisions.note(Workspace(data_dir, warehouse, bundles), text, night, incident, series))
 
 
 @app.command(epilog='Example: etfarm decisions revoke 3f0c1a2b --reason "wrong night"')

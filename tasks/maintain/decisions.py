@@ -73,23 +73,52 @@ def accept_incident(workspace: Workspace, name: str, reason: str) -> list[str]:
     return _record_all(workspace, [(summary, fields | {"series": series}, nights) for series, nights in matching])
 
 
-def exclude_incident(workspace: Workspace, name: str, reason: str) -> list[str]:
-    """Exclude the nights that show an incident, as `exclude_night`: of its models, or of its device.
+def exclude(workspace: Workspace, night: str | None, incident: str | None, series: Selector, reason: str) -> list[str]:
+    """Never compare a night of these series, or the nights that show an incident, and keep them out of every baseline.
 
-    If all of it is on one device or in one precision, the other ones stay. `name` is its id.
+    Those of an incident are of its models, or of its device. If all of it is on one device or in one precision, the
+    other ones stay.
     """
-    incident = read_incident(workspace, name)
+    if (night is None) == (incident is None):
+        raise InputError("name a night or an --incident")
+    row, selectors = _find_subject(workspace, incident, night, series)
     reason = _validate_text("--reason", reason)
-    only = {"device": incident.devices, "precision": incident.precisions}
+    only = {"device": row.devices, "precision": row.precisions} if row else {}
     single = {field: values[0] for field, values in only.items() if len(values) == 1}
-    drafts = []
-    for selector in _selectors(incident):
+    drafts: list[_Draft] = []
+    for selector in selectors:
         narrow = selector if selector.device else selector.model_copy(update=single)
         series, matching = _find_series(workspace, narrow)
-        for night in sorted({each.night for each in matching if incident.is_bad(each.night)}):
-            decision = {"kind": "night_exclusion", "night": night, "series": series, "reason": reason}
-            drafts.append((f"{night} excluded", decision, [each for each in matching if each.night == night]))
+        nights = {each.night for each in matching if row.is_bad(each.night)} if row else {parse_night(str(night))}
+        for each in sorted(nights):
+            decision = {"kind": "night_exclusion", "night": each, "series": series, "reason": reason}
+            drafts.append((f"{each} excluded", decision, _select_night(each, matching)))
     return _record_all(workspace, drafts)
+
+
+def note(workspace: Workspace, text: str, night: str | None, incident: str | None, series: Selector) -> list[str]:
+    """Attach a text to these series, to one of their nights, or to the onset of an incident; verdicts do not change."""
+    row, selectors = _find_subject(workspace, incident, night, series)
+    drafts: list[_Draft] = []
+    for selector in selectors:
+        series, matching = _find_series(workspace, selector)
+        noted = row.onset if row else parse_night(night) if night is not None else None
+        of_night = _select_night(noted, matching) if noted else matching
+        decision = {"kind": "note", "night": noted, "series": series, "reason": _validate_text("TEXT", text)}
+        drafts.append((f"note on {noted}" if noted else "note", decision, of_night))
+    return _record_all(workspace, drafts)
+
+
+def _find_subject(
+    workspace: Workspace, incident: str | None, night: str | None, series: Selector
+) -> tuple[IncidentRow | None, list[Selector]]:
+    """Return the incident with an id and its series, or None and `series`; raises InputError for both."""
+    if incident is None:
+        return None, [series]
+    if night is not None or series.criteria:
+        raise InputError("--incident names the nights and the series; leave the other options out")
+    row = read_incident(workspace, incident)
+    return row, _selectors(row)
 
 
 def read_incident(workspace: Workspace, name: str) -> IncidentRow:
@@ -104,37 +133,6 @@ def _selectors(incident: IncidentRow) -> list[Selector]:
     if incident.subject in incident.devices:
         return [Selector(device=incident.subject)]
     return [Selector(model=model) for model in incident.models]
-
-
-def exclude_night(workspace: Workspace, night: str, series: Selector, reason: str) -> list[str]:
-    """Never compare this night of these series, and leave it out of every baseline."""
-    series, matching = _find_series(workspace, series)
-    excluded = parse_night(night)
-    of_night = _select_night(excluded, matching)
-    reason = _validate_text("--reason", reason)
-    decision = {"kind": "night_exclusion", "night": excluded, "series": series, "reason": reason}
-    return _record_all(workspace, [(f"{excluded} excluded", decision, of_night)])
-
-
-def note_incident(workspace: Workspace, text: str, name: str) -> list[str]:
-    """Attach a text to the onset of an incident."""
-    incident = read_incident(workspace, name)
-    onset = str(incident.onset)
-    return _record_all(workspace, [_draft_note(workspace, text, onset, each) for each in _selectors(incident)])
-
-
-def write_note(workspace: Workspace, text: str, night: str | None, series: Selector) -> list[str]:
-    """Attach a text to these series, or to one of their nights; verdicts do not change."""
-    return _record_all(workspace, [_draft_note(workspace, text, night, series)])
-
-
-def _draft_note(workspace: Workspace, text: str, night: str | None, series: Selector) -> _Draft:
-    series, matching = _find_series(workspace, series)
-    noted = parse_night(night) if night is not None else None
-    if noted:
-        matching = _select_night(noted, matching)
-    decision = {"kind": "note", "night": noted, "series": series, "reason": _validate_text("TEXT", text)}
-    return f"note on {noted}" if noted else "note", decision, matching
 
 
 def revoke(workspace: Workspace, decision_id: str, reason: str) -> str:

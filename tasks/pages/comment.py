@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from devices.untrusted import excerpt
 from tasks.results.changes import (
     SeriesChange,
+    change_columns,
     headline_parts,
     is_changed,
-    markdown_columns,
     sessions_text,
     worst_first,
 )
@@ -50,7 +50,7 @@ ToMarkdown = Callable[[str], str]
 
 def change_table(changes: Sequence[SeriesChange], max_rows: int, where: str, to_markdown: ToMarkdown) -> str:
     """Return the first changes as a table, and `where` the others are; empty without a change."""
-    columns = markdown_columns(changes[:max_rows])
+    columns = change_columns(changes[:max_rows])
     cells = [[to_markdown(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
     lines = [f"| {' | '.join(row)} |" for row in [list(columns), ["---"] * len(columns), *cells]] if changes else []
     hidden = len(changes) - max_rows

@@ -15,9 +15,8 @@ from tasks.results.changes import (
     PAIR_KEYS,
     Comparison,
     answer_text,
+    change_columns,
     is_changed,
-    memory_change,
-    size_change,
     worst_first,
     write_pair,
 )
@@ -44,15 +43,10 @@ def terminal(comparison: Comparison) -> Iterator[str]:
         "sessions": [f"{row.a.sessions} + {row.b.sessions}" for row in changes],
         "A ms": [_rounded(row.a.time_ms) for row in changes],
         "B ms": [_rounded(row.b.time_ms) for row in changes],
-        "B against A": [answer_text(row) for row in changes],
     }
-    optional: dict[str, list[object]] = {
-        "cause": [row.cause for row in changes],
-        ".pte": [size_change(row) for row in changes],
-        "memory": [memory_change(row) for row in changes],
-        "what differs": [row.changed or "" for row in changes],
+    columns |= {
+        title: list(texts) for title, texts in change_columns(changes).items() if title not in ("Series", *"AB")
     }
-    columns |= {title: values for title, values in optional.items() if any(values)}
     yield from as_text(list(columns), [list(zip(*columns.values(), strict=True))], "table")
     yield "\n"
     for row in comparison.uncompared:

@@ -215,8 +215,8 @@ def time_text(time_ms: float | None) -> str:
     return f"{time_ms:.3g} ms" if time_ms < 1000 else f"{time_ms:,.0f} ms"
 
 
-def markdown_columns(changes: Sequence[SeriesChange]) -> dict[str, list[str]]:
-    """Return the columns of a table in Markdown, by title, a text for each change; empty columns are left out."""
+def change_columns(changes: Sequence[SeriesChange]) -> dict[str, list[str]]:
+    """Return the columns of a table, a text for each change; empty columns are left out."""
     columns = {
         "Series": [series_title(each) for each in changes],
         "A": [time_text(each.a.time_ms) for each in changes],
