@@ -68,10 +68,9 @@ class ModelRow(Row):
 
 
 @dataclass(frozen=True)
-class CellFactsRow(Row):
-    """What identifies a cell; `content` and `content_pair` are ids that all modes of one content share."""
+class OfCellRow(Row):
+    """A row about a cell, or about a session of it."""
 
-    query = "cells"
     cell: str
     sweep_id: str
     night: date | None
@@ -82,13 +81,20 @@ class CellFactsRow(Row):
     variant: str
     mode: str
     threads: int | None
+    pte_sha256: str | None
+    runner_sha256: str | None
+    build: str | None
+
+
+@dataclass(frozen=True)
+class CellFactsRow(OfCellRow):
+    """What identifies a cell; `content` and `content_pair` are ids that all modes of one content share."""
+
+    query = "cells"
     pair: str
     content: str
     content_pair: str
-    pte_sha256: str | None
-    runner_sha256: str | None
     executorch_version: str | None
-    build: str | None
     source_commit: str | None
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import Annotated, Any
 
 from tasks.results.addresses import session_page
 from tasks.results.cells import Device, Model, SessionId, Variant
+from tasks.results.provenance import OfCellRow
 from tasks.results.reader import Answers, Reader
 from tasks.results.table import NOTHING, Cell, Milliseconds, Name, Number, Row, Words, toned
 from tasks.results.text import DASH, Code, CodeLink, Text, counted, joined, separated
@@ -75,20 +76,11 @@ class SessionKeyRow(Row):
 
 
 @dataclass(frozen=True)
-class SessionFactsRow(Row):
+class SessionFactsRow(OfCellRow):
     """One session with any outcome; the columns are those of the page of its cell."""
 
     query = "session_facts"
     session_id: Annotated[str, SessionId("Session")]
-    sweep_id: str
-    night: date | None
-    device: str
-    without_times: str | None
-    model: str
-    precision: str
-    variant: str
-    mode: str
-    threads: int | None
     status: Annotated[str, Words("Result")]
     reason_code: Annotated[str | None, Words("Reason", only_with="reason_code")]
     reason: str | None
@@ -101,11 +93,7 @@ class SessionFactsRow(Row):
     exit_code: int | None
     farm_version: str | None
     series_id: str | None
-    cell: str
-    pte_sha256: str | None
-    runner_sha256: str | None
     serial: str | None
-    build: str | None
     log_tail: str | None
     time_ms: Annotated[float | None, Milliseconds("Time")]
     is_typical: bool | None
