@@ -26,7 +26,7 @@ from tasks.pages.site.compare import list_pairs
 from tasks.pages.site.device import list_weeks
 from tasks.pages.site.site import Site
 from tasks.results import addresses
-from tasks.results.incidents import open_incidents
+from tasks.results.incidents import open_incidents, read_incidents
 from tasks.results.series import SeriesRow
 from tasks.results.table import Row
 
@@ -135,7 +135,7 @@ def _origins_of_devices(site: Site, prints: Mapping[tuple[str, str], str], night
 
 def _incidents_print(site: Site, series: Iterable[SeriesRow]) -> str:
     """Return digits that change with the open incidents of series; empty without one."""
-    lines = [row.line for row in open_incidents(site.incidents, series)]
+    lines = [row.line for row in open_incidents(read_incidents(site.reader), series)]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16] if lines else ""
 
 

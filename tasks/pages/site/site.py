@@ -19,7 +19,7 @@ from tasks.results import addresses
 from tasks.results.addresses import slug, split_pair
 from tasks.results.devices import DeviceNightRow, DeviceRow, read_devices
 from tasks.results.explanation import explain_series, read_variants
-from tasks.results.incidents import IncidentRow, read_incidents
+from tasks.results.incidents import read_incidents
 from tasks.results.provenance import CellFactsRow
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import DecisionRow, NightRow, SeriesRow, UnjudgedModelRow, worst_series_first
@@ -63,7 +63,7 @@ class Site:
             return asset(address.removeprefix("assets/"), self._search_names(), self.published)
         if address == "feed.atom":
             newest = {row.night: self._night_verdicts(row.night) for row in self.nights[:MAX_NIGHTS]}
-            return File("application/atom+xml", feed(newest, self.incidents))
+            return File("application/atom+xml", feed(newest, read_incidents(self.reader)))
         if week := self._week_at(address):
             if address not in self._history_files:
                 weeks = [(week[0], monday) for monday in device.list_weeks(self.device_series[week[0]])]
@@ -98,7 +98,7 @@ class Site:
             case "index.html":
                 return home.page(self.reader, self._morning_page, self._nightly)
             case "incidents.html":
-                return incidents.page(self.incidents, self.reader.rows(HonestyRow))
+                return incidents.page(read_incidents(self.reader), self.reader.rows(HonestyRow))
             case "nights.html":
                 return night.list_page(self.nights, self.sweeps.values())
             case "models.html":
@@ -121,11 +121,6 @@ class Site:
     @cached_property
     def series(self) -> list[SeriesRow]:
         return self.reader.rows(SeriesRow)
-
-    @cached_property
-    def incidents(self) -> list[IncidentRow]:
-        """Every incident, open ones first."""
-        return read_incidents(self.reader)
 
     @cached_property
     def unjudged(self) -> dict[str, UnjudgedModelRow]:
@@ -217,7 +212,7 @@ class Site:
         if rows := self._series_of_model.get(name):
             cells = [self._detailed_cells[cell] for cell in model.choose_cells(rows) if cell in self._detailed_cells]
             cells = [cell for cell in cells if cell.sweep_id == cells[0].sweep_id]
-            first = [*incidents.section(self.incidents, rows), self._explain(worst_series_first(rows)[0])]
+            first = [*incidents.section(read_incidents(self.reader), rows), self._explain(worst_series_first(rows)[0])]
             answers = self._cell_answers(cells) if cells else None
             return model.page(
                 self.reader.warehouse_names.get(rows[0].model, rows[0].model), rows, first, cells, answers
@@ -264,7 +259,7 @@ class Site:
             return None
         nights = self._device_nights.get(row.device, [])
         series, decisions = self.device_series[row.device], self.reader.rows(DecisionRow)
-        return device.page(row, nights, series, decisions, self.incidents)
+        return device.page(row, nights, series, decisions, read_incidents(self.reader))
 
     def _week_at(self, address: str) -> tuple[str, date] | None:
         """Return device and Monday of a file of data; None for another address."""
