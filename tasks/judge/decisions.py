@@ -133,6 +133,14 @@ class Decisions:
         """All but revocations that are not revoked."""
         return tuple(r for r in self.records if r.kind != "revocation" and r.id not in self.revoked)
 
+    def dates(self, kind: Kind, series: SeriesNight) -> list[tuple[date, date]]:
+        """Return the night of each decision of a kind in force about a series, and the day (UTC) that it was made."""
+        return [
+            (record.night, record.decided_at.date())
+            for record in self.in_force
+            if record.kind == kind and record.night is not None and record.series.matches(series)
+        ]
+
     @cached_property
     def missing_files(self) -> dict[Selector, dict[str, str]]:
         """What is no longer stored of good nights, `.pte file` or `runner`, by series and night."""
@@ -161,10 +169,7 @@ def read_decisions(store: BundleStore) -> Decisions:
 
 def is_excluded(decisions: Decisions, series: SeriesNight) -> bool:
     """Return whether a decision in force keeps this night of the series out of comparisons and baselines."""
-    return any(
-        decision.kind == "night_exclusion" and decision.night == series.night and decision.series.matches(series)
-        for decision in decisions.in_force
-    )
+    return any(night == series.night for night, _ in decisions.dates("night_exclusion", series))
 
 
 def starts_baseline(decisions: Decisions, series: SeriesNight, previous: date | None = None) -> bool:
@@ -174,30 +179,9 @@ def starts_baseline(decisions: Decisions, series: SeriesNight, previous: date | 
     reset names may have no sessions of the series. Without `previous`, only this night counts.
     """
     return any(
-        decision.kind == "baseline_reset"
-        and decision.night is not None
-        and (decision.night == series.night or (previous is not None and previous < decision.night < series.night))
-        and decision.series.matches(series)
-        for decision in decisions.in_force
+        night == series.night or (previous is not None and previous < night < series.night)
+        for night, _ in decisions.dates("baseline_reset", series)
     )
-
-
-def acceptances(decisions: Decisions, series: SeriesNight) -> list[tuple[date, date]]:
-    """Return the acceptances in force of incidents of a series: onset of the incident, day of the decision."""
-    return [
-        (decision.night, decision.decided_at.date())
-        for decision in decisions.in_force
-        if decision.kind == "acceptance" and decision.night is not None and decision.series.matches(series)
-    ]
-
-
-def resets(decisions: Decisions, series: SeriesNight) -> list[date]:
-    """Return the first nights of the new baselines that decisions in force begin for a series."""
-    return [
-        decision.night
-        for decision in decisions.in_force
-        if decision.kind == "baseline_reset" and decision.night is not None and decision.series.matches(series)
-    ]
 
 
 def is_near(onset: date, other: date) -> bool:
@@ -206,7 +190,7 @@ def is_near(onset: date, other: date) -> bool:
 
 
 def accepts(acceptance: tuple[date, date], onset: date) -> bool:
-    """Return whether an acceptance, one of `acceptances`, is of what began at `onset`: nobody accepts what is to come.
+    """Return whether an acceptance, by its dates, is of what began at `onset`: nobody accepts what is to come.
 
     The day of a decision is that of UTC, so it may be the day before.
     """

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tasks.bundle.remedy import OF_DEVICE
 from tasks.judge.commits import CommitRange, commits_between_rows
-from tasks.judge.decisions import Decisions, SeriesNight, acceptances, accepts, resets
+from tasks.judge.decisions import Decisions, SeriesNight, accepts
 from tasks.judge.figures import METRICS
 
 Kind = Literal["model", "device", "accuracy", "failure"]
@@ -202,11 +202,12 @@ def _accept(parts: Sequence[Part], decisions: Decisions, night: date) -> None:
     """Close the open parts that decisions of before a night accept, and changes before a baseline that it reset."""
     for part in parts:
         series = SeriesNight(*(part.first[name] for name in ("model", "precision", "variant", "device", "night")))
-        days = (each[1] for each in acceptances(decisions, series) if accepts(each, part.onset))
+        days = (each[1] for each in decisions.dates("acceptance", series) if accepts(each, part.onset))
         decided_on = min(days, default=night)
         if part.state in OPEN and decided_on < night:
             part.close(decided_on, "accepted")
         first = part.last_good or part.onset
-        reset = next((each for each in sorted(resets(decisions, series)) if first < each <= night), None)
+        resets = sorted(each for each, _ in decisions.dates("baseline_reset", series))
+        reset = next((each for each in resets if first < each <= night), None)
         if part.state in OPEN and part.kind in ("model", "device") and reset is not None:
             part.close(max(reset, part.onset), "accepted")

@@ -14,7 +14,6 @@ from tasks.judge.comparison import SideComparison, compare_sessions
 from tasks.judge.decisions import (
     Decisions,
     SeriesNight,
-    acceptances,
     is_excluded,
     read_warehouse_decisions,
     starts_baseline,
@@ -139,7 +138,7 @@ def _build_night(row: _Row, previous: _Row | None, decisions: Decisions, metric:
         is_excluded=is_excluded(decisions, series),
         starts_baseline=has_other_rule or is_reset,
         is_reset=is_reset and not has_other_rule,
-        accepted=tuple(each for each in acceptances(decisions, series) if each[1] < row["night"]),
+        accepted=tuple(each for each in decisions.dates("acceptance", series) if each[1] < row["night"]),
         content=row["content"],
         inaccuracy=row["inaccuracy"],
         same_night=SideComparison(**{name: row[name] for name in _COMPARISON_FIELDS}) if row.get("answer") else None,

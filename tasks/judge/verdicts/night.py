@@ -49,7 +49,7 @@ class Night:
     is_reset: bool = False
     """Whether the user reset the baseline: a change that begins in it is stated, and accepted."""
     accepted: tuple[tuple[date, date], ...] = ()
-    """Acceptances of before this night, see `acceptances`: a step that one accepts becomes the baseline."""
+    """Onset and day of each acceptance of before this night: a step that one accepts becomes the baseline."""
     content: str = ""
     """Equal for two nights if program, inputs, runner and executions are (macro `_content`); empty if unknown."""
     same_night: SideComparison | None = None
