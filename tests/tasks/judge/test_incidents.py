@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.judge.commits import Commit, commits_between
-from tasks.judge.decisions import Decision, Decisions, Selector, SeriesNight, acceptances, starts_baseline
+from tasks.judge.decisions import Decision, Decisions, Selector, SeriesNight, starts_baseline
 from tasks.judge.incident_parts import Part, find_parts
 from tasks.judge.incidents import Incident, find_incidents
 from tasks.judge.verdicts.night import Night
@@ -63,7 +63,7 @@ def parts_of(nights: Sequence[Night], *decisions: Decision, **names: Any) -> lis
     judged, previous = [], None
     for night in nights:
         series = SeriesNight("voice", "fp32", "sme2_on", "phone", date.fromisoformat(night.night))
-        accepted = tuple(each for each in acceptances(made, series) if each[1] < series.night)
+        accepted = tuple(each for each in made.dates("acceptance", series) if each[1] < series.night)
         is_reset = starts_baseline(made, series, previous)
         judged.append(replace(night, accepted=accepted, starts_baseline=is_reset, is_reset=is_reset))
         previous = series.night
