@@ -199,10 +199,9 @@ class _Program:
 
 
 def _choose_program(model: _Model, folder: Path, log: Path | None) -> _Program:
-    """Write the program to `folder`, lowered with the passes or without them.
+    """Write the program to `folder`, lowered with the passes, or without them if those fail or make it wrong.
 
-    The one without is tried if passes were applied and that one fails or is too far from eager PyTorch; it is taken if
-    it is less than half as far. Raises the error of the last one tried if none works.
+    The one without must be less than half as far from eager PyTorch. Raises the error of the last one if none works.
     """
     passes = Passes(inputs_by_shape(model.cases))
     chosen = _try_program(model, passes, folder / "with-passes", log)
@@ -233,9 +232,8 @@ def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path |
     folder.mkdir()
     try:
         with torch.no_grad():
-            logger.info(
-                "lowering %d operators", sum(len(each.program.graph.nodes) for each in model.converted.values())
-            )
+            nodes = sum(len(each.program.graph.nodes) for each in model.converted.values())
+            logger.info("lowering %d operators", nodes)
             lowered, operators = _lower(model, passes)
         logger.info("writing")
         unwritten = write_program(lowered, folder, with_sources=not model.is_tapped)

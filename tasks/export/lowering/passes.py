@@ -66,6 +66,7 @@ class Passes:
         class Checked(ExportedProgramPassBase):  # type: ignore[misc]
             def call(inner, exported_program: Any) -> Any:
                 changed = self.apply(method, exported_program, passes)
+                logger.info("delegating %d operators", len(changed.graph.nodes))  # takes most of the time
                 return ExportedProgramPassResult(changed, changed is not exported_program)
 
         return Checked()
