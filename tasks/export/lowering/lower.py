@@ -254,7 +254,7 @@ def _output_error(model: _Model, case: CaseInputs, outputs: Outputs) -> OutputEr
         return OutputError()
     program, eager = model.converted[case.method.program_method].program, model.eager[case.name]
     choices = partial(list_choices, {"eager": eager}, model.modules, case, model.recipe.float_type)
-    return output_error(outputs, eager, program, lambda: [each.numpy() for each in choices().get("eager", ())])
+    return output_error(case.name, outputs, eager, program, lambda: choices().get("eager", []))
 
 
 def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operators]]:

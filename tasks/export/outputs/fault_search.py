@@ -56,8 +56,10 @@ class OutputError:
         return self.tolerances > RUNTIME_TOLERANCE
 
 
-def output_error(host: Outputs, eager: Outputs, program: Any, list_choices: Callable[[], Sequence[Any]]) -> OutputError:
-    """Return the error of outputs on this machine against those of eager PyTorch.
+def output_error(
+    case: str, host: Outputs, eager: Outputs, program: Any, list_choices: Callable[[], Sequence[Any]]
+) -> OutputError:
+    """Return the error of a case's outputs on this machine against those of eager PyTorch.
 
     Of nearly equal values, as those that argmax or topk compares, either may be chosen: tokens of a text are wrong
     beyond the margin that a session allows in fp32, and other integers only if the program computes nothing else.
@@ -65,20 +67,22 @@ def output_error(host: Outputs, eager: Outputs, program: Any, list_choices: Call
     """
     import torch
 
-    tolerance, with_integers = output_tolerance(program)
+    of_case, (tolerance, with_integers) = f" of {case}" if case else "", output_tolerance(program)
     distance = largest_distance(host, eager, with_integers=False) / tolerance
     of_all = largest_distance(host, eager, with_integers=with_integers) / tolerance
     if of_all > max(distance, RUNTIME_TOLERANCE):
         if choices := list_choices():
-            position, margin = first_difference(host[0].numpy(), eager[0].numpy(), choices)
-            if margin is None or margin > max_margin(recipe_limits("fp32", None).eager_db):
-                by = "" if margin is None else f": its score is {margin:.2g} away, relative to all"
-                return OutputError(float("inf"), f"token {position} of the text differs from eager PyTorch's{by}")
+            got, want, *arrays = (each.numpy() for each in (host[0], eager[0], *choices))
+            position, margin = first_difference(got, want, arrays)
+            limit = max_margin(recipe_limits("fp32", None).eager_db)
+            if margin is None or margin > limit:
+                by = "an unknown margin" if margin is None else f"a margin of {margin:.3g}, limit {limit:.3g}"
+                return OutputError(float("inf"), f"token {position}{of_case} differs from eager PyTorch's by {by}")
         else:
             values = [node.meta.get("val") for node in program.graph.nodes]
             has_floats = any(isinstance(each, torch.Tensor) and each.is_floating_point() for each in values)
             distance = distance if has_floats else of_all
-    return OutputError(distance, f"outputs here are {distance:.2g} times the tolerance from eager PyTorch's")
+    return OutputError(distance, f"outputs{of_case} are {distance:.2g} times the tolerance from eager PyTorch's")
 
 
 def find_fault(case: CaseInputs, program: Any, log: Path | None) -> dict[str, Any]:

@@ -174,6 +174,4 @@ def test_a_pass_that_is_wrong_only_when_executed_is_left_out(tmp_path: Path, mon
     assert max_error(tmp_path, built["cases"][0]) < 1e-5
     [left_out] = built["left_out"]
     assert left_out["step"] == "write_in_place"
-    assert re.fullmatch(
-        r"outputs here are (\S+) times .*; without it, outputs here are \S+ times .*", left_out["reason"]
-    )
+    assert re.fullmatch(r"outputs are (\S+) times .*; without it, outputs are \S+ times .*", left_out["reason"])

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tasks.export.accuracy_limits import max_margin, recipe_limits
@@ -107,19 +106,23 @@ def test_integers_may_follow_floats(inputs: Any, other_value: float, other_index
     program = torch.export.export(LARGEST, (inputs,))
     value, index = LARGEST(inputs)
     host = [torch.full_like(value, other_value), torch.full_like(index, other_index)]
-    assert output_error(host, [value, index], program, list).is_wrong == is_wrong
+    assert output_error("", host, [value, index], program, list).is_wrong == is_wrong
     # and one of another shape is wrong
-    assert output_error([value, index[None]], [value, index], program, list).is_wrong
+    assert output_error("", [value, index[None]], [value, index], program, list).is_wrong
 
 
 @pytest.mark.parametrize(
-    ("times", "sentence"), [(0.99, "outputs here are 0 times the"), (1.01, "token 1 of the text differs")]
+    ("times", "sentence"),
+    [
+        (0.99, "outputs of tg4 are 0 times"),
+        (1.01, "token 1 of tg4 differs from eager PyTorch's by a margin of 0.00202, limit 0.002"),
+    ],
 )
 def test_a_token_is_wrong_beyond_the_margin_of_a_session(times: float, sentence: str) -> None:
     # given a text whose second token is the second likeliest, and a program that computes floating-point values
     eager, host = torch.tensor([5, 6, 7]), torch.tensor([5, 8, 9])
     margin = times * max_margin(recipe_limits("fp32", None).eager_db)
-    choices = [np.array([[5, 0], [6, 8], [7, 0]]), np.array([[0.0, 1.0], [0.0, margin], [0.0, 1.0]])]
-    error = output_error([host], [eager], torch.export.export(LARGEST, (FLOATS,)), lambda: choices)
+    choices = [torch.tensor([[5, 0], [6, 8], [7, 0]]), torch.tensor([[0.0, 1.0], [0.0, margin], [0.0, 1.0]])]
+    error = output_error("tg4", [host], [eager], torch.export.export(LARGEST, (FLOATS,)), lambda: choices)
     assert error.is_wrong == (times > 1)
     assert error.sentence.startswith(sentence)
