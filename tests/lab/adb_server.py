@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 PORT = 15037
-_END_S = 30.0
 
 
 class AdbServerError(Exception):
@@ -83,9 +82,6 @@ def connect(serial: str, port: int = PORT, *, wait_s: float = 10.0) -> str:
 
 
 def stop(port: int = PORT) -> None:
-    """End the server, if there is one; it still answers for a moment after it accepted that."""
-    end = time.monotonic() + _END_S
+    """End the server, if there is one."""
     with contextlib.suppress(AdbServerError):
         ask("host:kill", port)
-        while answers(port) and time.monotonic() < end:
-            time.sleep(0.02)
