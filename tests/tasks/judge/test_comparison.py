@@ -6,7 +6,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from tasks.judge.comparison import SideComparison, compare
+from tasks.judge.comparison import compare
+from tests.fixtures.series import interval
 
 STEADY = [10.00, 10.01, 9.99, 10.02, 9.98, 10.00, 10.01, 9.99]
 
@@ -19,7 +20,8 @@ def test_a_clear_difference_is_named_with_its_size_and_interval() -> None:
     found = compare(STEADY, scaled(STEADY, 1.05))
     assert found.answer == "different"
     assert found.ratio == pytest.approx(1.05)
-    assert 1.045 < _states(found.low) < 1.05 < _states(found.high) < 1.055
+    low, high = interval(found)
+    assert 1.045 < low < 1.05 < high < 1.055
     assert found.superiority == 1.0
     assert found.more_sessions is None
 
@@ -75,11 +77,6 @@ def test_the_interval_excludes_1_exactly_where_the_rank_test_finds_a_difference(
         assert (compare(a, b, margin=0.0).answer == "different") == is_found
 
 
-def _states(bound: float | None) -> float:
-    assert bound is not None
-    return bound
-
-
 @pytest.mark.parametrize("outliers", [0.0, 0.05])
 def test_the_interval_holds_the_truth_in_95_of_100_cases(outliers: float) -> None:
     # given 2000 pairs of equal sides with a scatter of 2 %, with and without sessions that are 10 % slower
@@ -88,9 +85,8 @@ def test_the_interval_holds_the_truth_in_95_of_100_cases(outliers: float) -> Non
     def side() -> list[float]:
         return list(np.exp(0.02 * generator.standard_normal(8) + 0.1 * (generator.random(8) < outliers)))
 
-    found: list[SideComparison] = [compare(side(), side()) for _ in range(2000)]
-    held = [_states(each.low) <= 1 <= _states(each.high) for each in found]
-    assert 0.93 < np.mean(held) < 0.97
+    found = [interval(compare(side(), side())) for _ in range(2000)]
+    assert 0.93 < np.mean([low <= 1 <= high for low, high in found]) < 0.97
 
 
 def test_a_difference_inside_the_margin_is_the_same_also_if_it_is_certain() -> None:
@@ -105,5 +101,6 @@ def test_one_hot_session_of_eight_changes_no_answer() -> None:
 
 
 def test_swapped_sides_give_the_inverse() -> None:
-    there, back = (compare(*sides) for sides in ((STEADY, scaled(STEADY, 1.1)), (scaled(STEADY, 1.1), STEADY)))
-    assert (there.low, there.high) == pytest.approx((1 / _states(back.high), 1 / _states(back.low)))
+    slow = scaled(STEADY, 1.1)
+    low, high = interval(compare(slow, STEADY))
+    assert interval(compare(STEADY, slow)) == pytest.approx((1 / high, 1 / low))
