@@ -1,16 +1,16 @@
 """Verdicts in the warehouse: one row per night of a series on a device, made at the load."""
 
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sql.warehouse import writing
-from tasks.judge.decisions import Decision, Decisions, Kind, Selector
+from tasks.judge.decisions import Decisions, Kind, Selector
 from tasks.maintain.decisions import store_decisions
 from tasks.maintain.forget import forget_sessions
-from tests.fixtures.nights import WHY, failed_night_of, fields_of, night_of, week_of
+from tests.fixtures.nights import WHY, decision, failed_night_of, fields_of, night_of, week_of
 from tests.fixtures.warehouse import BundleMaker
 
 NOON = {"sweep_id": "smoke-2026-11-05", "name": "smoke", "night": "2026-11-05"}
@@ -153,8 +153,7 @@ def decided(kind: Kind, day: int | None, revokes: str | None = None, number: int
     """One decision: about the model of its name, or all."""
     night = date(2026, 11, day) if day else None
     series = Selector(model=kind if kind in ("baseline_reset", "night_exclusion") else None)
-    made: dict[str, Any] = {"reason": "x", "decided_at": datetime.now(UTC), "decided_by": "a@b"}
-    return Decisions((Decision(id=f"{number:08x}", kind=kind, night=night, series=series, revokes=revokes, **made),))
+    return Decisions((decision(number, kind=kind, night=night, series=series, revokes=revokes),))
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,8 @@
 """Decisions about nights: which night of which series they concern, and how they are read."""
 
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,15 +10,10 @@ from tasks.judge import decisions as judged
 from tasks.judge.decisions import Decision, Decisions, Selector, SeriesNight, is_excluded, starts_baseline
 from tasks.store.bundle_store import BundleStore
 from tasks.store.local_store import LocalStore
+from tests.fixtures.nights import decision
 
 NIGHT = date(2026, 11, 20)
 SERIES = SeriesNight(model="toy", precision="fp32", variant="sme2_on", device="phone", night=NIGHT)
-
-
-def decision(number: int, **fields: Any) -> Decision:
-    decided_at, night = datetime(2026, 11, 21, 8, number, tzinfo=UTC), None if "revokes" in fields else NIGHT
-    of_all = {"id": f"{number:08x}", "kind": "night_exclusion", "reason": "hot", "decided_by": "ada@desk"}
-    return Decision.model_validate(of_all | {"decided_at": decided_at, "night": night} | fields)
 
 
 def revocation(number: int, of: int) -> Decision:

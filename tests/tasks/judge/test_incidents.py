@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +17,7 @@ from tasks.judge.incident_parts import Part, find_parts
 from tasks.judge.incidents import Incident, find_incidents
 from tasks.judge.verdicts.night import Night
 from tasks.judge.verdicts.rules import judge_all
+from tests.fixtures.nights import decision
 from tests.fixtures.series import WEEKS, series
 
 BEGIN = date(2026, 10, 1)
@@ -191,12 +192,11 @@ def test_a_failure_is_of_the_device_where_all_its_reasons_are(failures: list[str
     ],
 )
 def test_an_incident_that_was_accepted_or_began_before_a_reset_is_closed(
-    kind: Literal["acceptance", "baseline_reset"], night: int, decided_on: int, model: str, expected: str
+    kind: str, night: int, decided_on: int, model: str, expected: str
 ) -> None:
     at = datetime(*day(decided_on).timetuple()[:3], 9, tzinfo=UTC)
-    named: dict[str, Any] = {"kind": kind, "night": day(night), "series": Selector(model=model), "decided_at": at}
-    decision = Decision(id="1a2b3c4d", reason="expected", decided_by="a@b", **named)
-    (part,) = parts_of(levels(*[11] * 12), decision)
+    made = decision(kind=kind, night=day(night), series=Selector(model=model), decided_at=at)
+    (part,) = parts_of(levels(*[11] * 12), made)
     assert state(part) == expected
 
 

@@ -2,18 +2,17 @@
 
 import json
 import shutil
-from datetime import UTC, date, datetime
+from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
-from tasks.judge.decisions import Decision, Decisions
+from tasks.judge.decisions import Decisions
 from tasks.maintain.decisions import store_decisions
 from tasks.pages.verdicts import verdicts
 from tasks.results.reader import open_answers
-from tests.fixtures.nights import fields_of, night_of
+from tests.fixtures.nights import decision, fields_of, night_of
 from tests.fixtures.warehouse import BundleMaker
 from tests.tasks.pages.conftest import Part
 
@@ -59,12 +58,11 @@ def test_a_slow_drift_is_named_with_its_extent_and_its_beginning(warehouse: Path
     ],
 )
 def test_a_drift_is_looked_for_in_the_nights_that_count(
-    warehouse: Path, tmp_path: Path, kind: Literal["baseline_reset", "night_exclusion"], night: date, is_named: bool
+    warehouse: Path, tmp_path: Path, kind: str, night: date, is_named: bool
 ) -> None:
     # given a decision of the user about a night
     decided = tmp_path / "warehouse.duckdb"
     shutil.copyfile(warehouse, decided)
-    decision = Decision(id="0000000a", kind=kind, reason="x", decided_at=datetime.now(UTC), decided_by="a", night=night)
-    store_decisions(decided, Decisions((decision,)))
+    store_decisions(decided, Decisions((decision(kind=kind, night=night),)))
     # then only the nights after a reset count, and a night that is left out interrupts nothing
     assert (TITLE in words_of_newest(decided)) is is_named
