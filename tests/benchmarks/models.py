@@ -5,11 +5,14 @@ Run: python -m tests.benchmarks.models suite [PREFIX ...], the models of ExecuTo
      python -m tests.benchmarks.models cost [PREFIX ...], the CPU time of the zoo's exports, beside ExecuTorch alone.
 
 The first two print a line for each that is not right, and a table. PREFIX selects models by the beginning of their
-names.
+names. --results FILE writes each outcome to FILE; outcomes that are in it are not determined again.
 """
 
+import argparse
 import contextlib
+import gc
 import importlib
+import json
 import multiprocessing
 import os
 import re
@@ -17,7 +20,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Literal
@@ -36,7 +39,7 @@ from tasks.export.exported import NotApplicableError, first_line
 from tasks.export.factory import build_methods
 from tasks.export.lowering import lower
 from tasks.export.lowering.passes import largest_distance
-from tasks.export.process.child import share_node_sources
+from tasks.export.process.child import avoid_repeated_work
 from tasks.export.process.refusals import FAILS_IN_EAGER
 from tasks.export.recipes import parse_recipe
 from tasks.export.user_code import explain_error
@@ -86,7 +89,12 @@ def outcomes(source: str, pairs: list[tuple[str, str]]) -> Iterator[Outcome]:
                     yield outcome
                 pairs = pairs[1:]
         except EOFError:
-            yield Outcome(*pairs[0], "not supported by ExecuTorch", "the process crashed")
+            alone = context.Process(target=_exit_if_plain_is_right, args=(source, pairs[0][0]))
+            alone.start()
+            alone.join()
+            is_right = pairs[0][1] == "fp32" and alone.exitcode == 0
+            kind: Kind = "refused by the farm" if is_right else "not supported by ExecuTorch"
+            yield Outcome(*pairs[0], kind, "the process crashed")
             pairs = pairs[1:]
         finally:
             process.kill()
@@ -94,7 +102,9 @@ def outcomes(source: str, pairs: list[tuple[str, str]]) -> Iterator[Outcome]:
 
 
 def _send_outcomes(source: str, pairs: list[tuple[str, str]], sender: "Connection[Any, Any]") -> None:
-    share_node_sources()
+    avoid_repeated_work()
+    gc.set_threshold(1_000_000, 5, 5)  # as an export does
+    torch.set_num_threads(1)  # the models are small
     log = Path(tempfile.mkstemp()[1])  # the runtime prints the causes of its errors
     with log.open("w") as stream:
         for printed in (1, 2):
@@ -102,20 +112,19 @@ def _send_outcomes(source: str, pairs: list[tuple[str, str]], sender: "Connectio
     module = importlib.import_module(source)
     for name, precision in pairs:
         try:
-            with contextlib.suppress(LookupError):
-                getattr(module, name)()
-                sender.send(_outcome(getattr(module, name), name, precision, log))
-                continue
+            sender.send(_outcome(getattr(module, name), name, precision, log))
+        except suite_models.NoModelError:
             sender.send(None)
         except Exception as error:
             sender.send(Outcome(name, precision, "not supported by ExecuTorch", str(error)))
 
 
 def _outcome(make: Callable[[], Any], name: str, precision: str, log: Path) -> Outcome:
+    torch.manual_seed(0)
+    content = make()
     with tempfile.TemporaryDirectory() as folder:
         try:
-            torch.manual_seed(0)
-            built = lower.build(build_methods(make(), name), parse_recipe(precision), Path(folder), log=log)
+            built = lower.build(build_methods(content, name), parse_recipe(precision), Path(folder), log=log)
             problem = _difference(built, precision, Path(folder))
         except NotApplicableError as reason:
             return Outcome(name, precision, "skipped", str(reason))
@@ -188,7 +197,7 @@ def _is_plain_right(make: Callable[[], Any]) -> bool:
 def _print_costs(prefixes: tuple[str, ...]) -> None:
     """Print the CPU seconds of an export in fp32 with one execution, the least of three interleaved rounds."""
     torch.set_num_threads(1)
-    share_node_sources()
+    avoid_repeated_work()
 
     def farm(make: Callable[[], Any], name: str) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -207,17 +216,38 @@ def _cpu_s(call: Callable[..., Any], *arguments: Any) -> float:
     return sum(os.times()[:4]) - started
 
 
-def main(what: str = "suite", *prefixes: str) -> None:
-    if what == "cost":
-        _print_costs(prefixes)
+def _exit_if_plain_is_right(source: str, name: str) -> None:
+    """End this process with 0 if ExecuTorch alone is right, else with 1."""
+    sys.exit(not _is_plain_right(getattr(importlib.import_module(source), name)))
+
+
+def resumed_outcomes(source: str, pairs: list[tuple[str, str]], results: Path | None) -> Iterator[Outcome]:
+    """Yield the outcomes that the file `results` has, then the others, and append these to it."""
+    written = results.read_text(encoding="utf-8").splitlines() if results and results.exists() else []
+    done = {(each.name, each.precision): each for each in (Outcome(**json.loads(line)) for line in written)}
+    yield from (done[pair] for pair in pairs if pair in done)
+    for outcome in outcomes(source, [pair for pair in pairs if pair not in done]):
+        if results:
+            with results.open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(asdict(outcome)) + "\n")
+        yield outcome
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["suite", "pairs", "cost"])
+    parser.add_argument("prefixes", nargs="*")
+    parser.add_argument("--results", type=Path)
+    options = parser.parse_args()
+    if options.what == "cost":
+        _print_costs(tuple(options.prefixes))
         return
-    source = {"suite": "suite_models", "pairs": "generated_models"}[what]
-    suite = [(name, "fp32") for name in suite_models.list_models()] if what == "suite" else []
+    source = {"suite": "suite_models", "pairs": "generated_models"}[options.what]
+    suite = [(name, "fp32") for name in suite_models.list_models()] if options.what == "suite" else []
     pairs = suite or generated_models.list_pairs()
+    pairs = [pair for pair in pairs if pair[0].startswith(tuple(options.prefixes) or ("",))]
     counts = Counter[str]()
-    for outcome in outcomes(
-        f"tests.fixtures.{source}", [pair for pair in pairs if pair[0].startswith(prefixes or ("",))]
-    ):
+    for outcome in resumed_outcomes(f"tests.fixtures.{source}", pairs, options.results):
         counts[outcome.kind] += 1
         counts["confusing"] += outcome.is_confusing
         if outcome.kind != "right":
@@ -229,4 +259,4 @@ def main(what: str = "suite", *prefixes: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

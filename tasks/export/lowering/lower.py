@@ -205,7 +205,7 @@ def _choose_program(model: _Model, folder: Path, log: Path | None) -> _Program:
     """
     passes = Passes(inputs_by_shape(model.cases))
     chosen = _try_program(model, passes, folder / "with-passes", log)
-    if passes.applied and (isinstance(chosen, Exception) or chosen.worst.is_wrong):
+    if passes.applied and (isinstance(chosen, Exception) or chosen.worst.is_far):
         logger.info("lowering without the farm's passes")
         plain = _try_program(model, None, folder / "plain", log)
         if isinstance(plain, Exception):
@@ -254,7 +254,7 @@ def _output_error(model: _Model, case: CaseInputs, outputs: Outputs) -> OutputEr
         return OutputError()
     program, eager = model.converted[case.method.program_method].program, model.eager[case.name]
     choices = partial(list_choices, {"eager": eager}, model.modules, case, model.recipe.float_type)
-    return output_error(case.name, outputs, eager, program, lambda: choices().get("eager", []))
+    return output_error(case.name, outputs, eager, program, model.recipe.name, lambda: choices().get("eager", []))
 
 
 def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operators]]:

@@ -158,6 +158,23 @@ def largest_distance(actual: Sequence[Any], expected: Sequence[Any], *, with_int
     return largest
 
 
+def relative_noise(actual: Sequence[Any], expected: Sequence[Any]) -> float:
+    """Return the RMS of the errors of the worst floating-point tensor, relative to that of its expected values.
+
+    Only elements that are finite in both count; 0 for tensors of other shapes, and for expected values that are all 0.
+    """
+    import torch
+
+    largest = 0.0
+    for one, other in zip(actual, expected, strict=False):
+        if one.is_floating_point() and one.shape == other.shape:
+            a, b = one.detach().to(torch.float64), other.detach().to(torch.float64)
+            is_finite = a.isfinite() & b.isfinite()
+            signal = b[is_finite].norm().item()
+            largest = max(largest, (a - b)[is_finite].norm().item() / signal if signal else 0.0)
+    return largest
+
+
 _EXAMPLE, _RANDOM = "the inputs of a case", "random inputs"
 
 

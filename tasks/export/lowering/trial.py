@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
+from tasks.export.process.refusals import find_refusal
 from tasks.export.program import read_program
 from tasks.export.references import CaseInputs, Outputs
 
@@ -119,4 +120,7 @@ def _first_error(printed: str) -> str | None:
     check = _CHECK.match(lines[0])
     cause = (check[2].strip() or f"{check[1]} is false") if check else lines[0].strip()
     operator = next((operator_match[1] for line in lines if (operator_match := _OPERATOR.search(line))), None)
-    return f"{operator}: {cause}; replace this operation in the model" if operator else cause
+    if operator is None:
+        return cause
+    problem = f"{operator}: {cause}"
+    return find_refusal(RuntimeError(problem), problem) or f"{problem}; replace this operation in the model"

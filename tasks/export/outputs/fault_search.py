@@ -6,6 +6,7 @@ from being fused, and a fault of the fused ones disappears.
 """
 
 import logging
+import math
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +17,12 @@ from typing import Any
 from tasks.export.accuracy_limits import max_margin, recipe_limits
 from tasks.export.exported import first_line
 from tasks.export.factory import Inputs, Method
-from tasks.export.lowering.passes import distance_in_tolerances, largest_distance, output_tolerance
+from tasks.export.lowering.passes import (
+    distance_in_tolerances,
+    largest_distance,
+    output_tolerance,
+    relative_noise,
+)
 from tasks.export.lowering.trial import execute_on_host
 from tasks.export.outputs.difference import first_difference
 from tasks.export.process.sandbox import is_failed_allocation
@@ -29,6 +35,8 @@ RUNTIME_TOLERANCE = 10.0
 """Distance from eager PyTorch on this machine, in tolerances of the passes, beyond which a program is wrong. XNNPACK
 computes in another order than eager PyTorch."""
 _MAX_SEARCH_S = 120.0
+_ORIGIN = ("nn_module_stack", "source_fn_stack", "torch_fn", "stack_trace")
+"""Metadata of a node that state from which layer it comes."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,8 @@ class _WrongValue:
 class OutputError:
     """How far the outputs of a program on this machine are from those of eager PyTorch."""
 
+    is_far: bool = False
+    """Whether it is wrong, or a floating-point output is beyond the recipe's limit against eager PyTorch."""
     tolerances: float = 0.0
     """In tolerances of the passes; infinite for other shapes and for a wrong token."""
     sentence: str = "outputs are not compared with eager PyTorch's"
@@ -57,13 +67,13 @@ class OutputError:
 
 
 def output_error(
-    case: str, host: Outputs, eager: Outputs, program: Any, list_choices: Callable[[], Sequence[Any]]
+    case: str, host: Outputs, eager: Outputs, program: Any, recipe: str, list_choices: Callable[[], Sequence[Any]]
 ) -> OutputError:
     """Return the error of a case's outputs on this machine against those of eager PyTorch.
 
     Of nearly equal values, as those that argmax or topk compares, either may be chosen: tokens of a text are wrong
     beyond the margin that a session allows in fp32, and other integers only if the program computes nothing else.
-    `list_choices` returns the `likeliest_tokens` of eager's text, nothing for other outputs.
+    `list_choices` returns the `likeliest_tokens` of eager's text by `eager`, nothing for other outputs.
     """
     import torch
 
@@ -77,12 +87,17 @@ def output_error(
             limit = max_margin(recipe_limits("fp32", None).eager_db)
             if margin is None or margin > limit:
                 by = "an unknown margin" if margin is None else f"a margin of {margin:.3g}, limit {limit:.3g}"
-                return OutputError(float("inf"), f"token {position}{of_case} differs from eager PyTorch's by {by}")
+                return OutputError(
+                    True, float("inf"), f"token {position}{of_case} differs from eager PyTorch's by {by}"
+                )
         else:
             values = [node.meta.get("val") for node in program.graph.nodes]
             has_floats = any(isinstance(each, torch.Tensor) and each.is_floating_point() for each in values)
             distance = distance if has_floats else of_all
-    return OutputError(distance, f"outputs{of_case} are {distance:.2g} times the tolerance from eager PyTorch's")
+    snr_db = -20 * math.log10(noise) if (noise := relative_noise(host, eager)) else math.inf
+    far = f"outputs{of_case} are {distance:.2g} times the tolerance from eager PyTorch's"
+    far += f", {snr_db:.1f} dB" if math.isfinite(snr_db) else ""
+    return OutputError(distance > RUNTIME_TOLERANCE or snr_db < recipe_limits(recipe, None).eager_db, distance, far)
 
 
 def find_fault(case: CaseInputs, program: Any, log: Path | None) -> dict[str, Any]:
@@ -158,7 +173,8 @@ def _cut(module: Any, end: Any) -> tuple[Any, list[Any]]:
     graph, copied = torch.fx.Graph(), dict[Any, Any]()
     for node in module.graph.nodes:
         copied[node] = graph.node_copy(node, copied.__getitem__)
-        copied[node].meta = {}  # sizes that depend on data belong to the program that was traced
+        # The partitioner reads from which layer an operator comes. Sizes belong to the program that was traced.
+        copied[node].meta = {key: node.meta[key] for key in _ORIGIN if key in node.meta}
         if node is end:
             break
     read = [

@@ -135,7 +135,7 @@ def _export(request: ExportRequest, log: Path) -> Path:
     entry, precision, exports_dir = request.entry, request.precision, request.exports_dir
     recipe, started = parse_recipe(precision), time.monotonic()
     gc.set_threshold(1_000_000, 5, 5)  # with the default, garbage collection takes a sixth of the time
-    share_node_sources()
+    avoid_repeated_work()
     _check_cache_type(request, recipe)
     _log.info("loading the model")
     methods, user_recipe = _load(request, recipe)
@@ -169,14 +169,27 @@ def _check_cache_type(request: ExportRequest, recipe: Recipe) -> None:
         )
 
 
-def share_node_sources() -> None:
-    """Make copies of a graph share their `NodeSource` objects, which saves a fifth of an export's time.
+def avoid_repeated_work() -> None:
+    """Make torch do some work once that it repeats in every pass of an export.
 
-    torch copies the whole history of a node in every pass, and never changes a `NodeSource` after its creation.
+    Copies of a graph share their `NodeSource` objects, which saves a fifth of the time: torch copies the whole history
+    of a node, and never changes a `NodeSource` after its creation. Composite operators are looked up again only after
+    others were registered, which saves 0.3 s: torch does it in each decomposition once for each namespace.
     """
+    import torch
+    from torch._export import utils
     from torch.fx.traceback import NodeSource
 
     NodeSource.__deepcopy__ = lambda source, _memo: source
+    look_up, looked_up = utils._materialize_cpp_cia_ops, list[str]()
+
+    def look_up_new() -> None:
+        registered = torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd")
+        if registered != looked_up:
+            look_up()
+            looked_up[:] = registered
+
+    utils._materialize_cpp_cia_ops = look_up_new
 
 
 def _load(request: ExportRequest, recipe: Recipe) -> tuple[list[Method], Any]:

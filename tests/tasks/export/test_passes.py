@@ -175,3 +175,27 @@ def test_a_pass_that_is_wrong_only_when_executed_is_left_out(tmp_path: Path, mon
     [left_out] = built["left_out"]
     assert left_out["step"] == "write_in_place"
     assert re.fullmatch(r"outputs are (\S+) times .*; without it, outputs are \S+ times .*", left_out["reason"])
+
+
+@pytest.mark.parametrize(
+    ("factor", "left_out"),
+    [pytest.param(1.030, [], id="30.5 dB"), pytest.param(1.034, ["a_pass"], id="29.4 dB, below the limit of 30")],
+)
+def test_a_pass_after_which_an_fp16_program_is_inaccurate_is_left_out(
+    factor: float, left_out: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a pass that keeps the outputs within what its check allows for rounded programs, 5 %
+    class Half(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, values: Any) -> Any:
+            return values * 0.5
+
+    def a_pass(program: Any) -> Any:
+        [product] = [node for node in program.graph.nodes if "mul" in str(node.target)]
+        product.args = (product.args[0], 0.5 * factor)
+        program.graph_module.recompile()
+        return program
+
+    monkeypatch.setattr(lower, "_PASSES", (a_pass,))
+    built = build_here(Half(), (torch.rand(30, 40),), "fp16", tmp_path)
+    assert [each["step"] for each in built["left_out"]] == left_out
+    assert all(re.search(r", 29\.\d dB; without it, outputs", each["reason"]) for each in built["left_out"])

@@ -44,6 +44,10 @@ ERRORS = {
     "quantized weights": ("Missing out variants: {'torchao::choose_qparams_affine'}", "quantized by torchao already"),
     "no kernel": ("Missing out variants: {'aten::alias'}", "no kernel for aten::alias"),
     "unknown operator": ("Operator: <EdgeOpOverload: aten.abs.default>: schema", "aten.abs.default"),
+    "3-D convolution": (
+        "aten::convolution.out: Expect input tensor to be 3-D or 4-D, but got, 5.",
+        "no 3-D convolution",
+    ),
     "mixed weights": ("mat1 and mat2 must have the same dtype, but got Float and Half", "`.half()`"),
     "output type": ("Found <class 'model.Boxes'> in output, which is not a known type.", "returns a model.Boxes"),
     "number of inputs": (

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from devices.errors import FarmError
+from tasks.export.process.child import avoid_repeated_work
 from tests.fixtures.exports import as_module, build_here, read_tensors
 
 pytestmark = pytest.mark.torch
@@ -105,3 +106,21 @@ def test_a_changed_parameter_starts_with_the_models_value(tmp_path: Path) -> Non
 def test_a_model_that_returns_no_tensor_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FarmError, match=r"its forward returns no tensor \(int, str\); return a tensor or a tuple"):
         build_here(as_module(lambda _: ("a", 3)), (ROWS,), "fp16", tmp_path)
+
+
+def test_composite_operators_are_looked_up_again_only_after_others_were_registered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from torch._export import utils
+
+    original, calls = utils._materialize_cpp_cia_ops, list[None]()
+    monkeypatch.setattr(utils, "_materialize_cpp_cia_ops", lambda: calls.append(original()))
+    avoid_repeated_work()
+    utils._collect_all_valid_cia_ops()
+    utils._collect_all_valid_cia_ops()
+    assert len(calls) == 1
+    library = torch.library.Library("test_tracing", "DEF")
+    library.define("same(Tensor values) -> Tensor")
+    library.impl("same", lambda values: values.clone(), "CompositeImplicitAutograd")
+    assert "test_tracing::same" in {each.name() for each in utils._collect_all_valid_cia_ops()}
+    assert len(calls) == 2

@@ -46,7 +46,7 @@ def test_the_operator_is_found_between_others_with_its_module_line_and_element()
     fault = fault_of(Wrong(), VALUES)
     assert (fault["operator"], fault["module"], fault["kernel"]) == ("aten.exp.default", "exp", "XNNPACK")
     assert (fault["element"], fault["actual"], fault["expected"]) == ([0, 1], "0", "nan")
-    assert "test_fault_search.py, line 26: `return torch.exp(values)`" in fault["line"]
+    assert "test_fault_search.py, line 25: `return torch.exp(values)`" in fault["line"]
     sentence = fault_sentence(fault, "1.5.1")
     assert sentence.startswith("ExecuTorch 1.5.1 computes aten.exp.default in exp (")
     assert "element [0, 1] is 0, in eager PyTorch nan" in sentence
@@ -56,6 +56,17 @@ def test_a_portable_kernel_whose_result_has_a_size_that_depends_on_data_is_found
     torch.manual_seed(0)
     fault = fault_of(as_module(lambda values: torch.nonzero(values > 0)), (torch.randn(4, 4),))
     assert (fault["operator"], fault["kernel"]) == ("aten.nonzero.default", "aten::nonzero.out")
+
+
+def test_a_fault_of_operators_that_the_partitioner_takes_as_one_layer_is_found() -> None:
+    # given weights that torchao quantized, whose products XNNPACK computes wrong in the layer that they come from
+    from torchao.quantization import Int8WeightOnlyConfig, quantize_
+
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 4))
+    quantize_(model, Int8WeightOnlyConfig())
+    fault = fault_of(model.eval(), (torch.randn(2, 8),))
+    assert (fault["module"], fault["kernel"], fault["cause"]) == ("0", "XNNPACK", None)
 
 
 @pytest.mark.parametrize(
@@ -106,9 +117,9 @@ def test_integers_may_follow_floats(inputs: Any, other_value: float, other_index
     program = torch.export.export(LARGEST, (inputs,))
     value, index = LARGEST(inputs)
     host = [torch.full_like(value, other_value), torch.full_like(index, other_index)]
-    assert output_error("", host, [value, index], program, list).is_wrong == is_wrong
+    assert output_error("", host, [value, index], program, "fp32", list).is_wrong == is_wrong
     # and one of another shape is wrong
-    assert output_error("", [value, index[None]], [value, index], program, list).is_wrong
+    assert output_error("", [value, index[None]], [value, index], program, "fp32", list).is_wrong
 
 
 @pytest.mark.parametrize(
@@ -123,6 +134,6 @@ def test_a_token_is_wrong_beyond_the_margin_of_a_session(times: float, sentence:
     eager, host = torch.tensor([5, 6, 7]), torch.tensor([5, 8, 9])
     margin = times * max_margin(recipe_limits("fp32", None).eager_db)
     choices = [torch.tensor([[5, 0], [6, 8], [7, 0]]), torch.tensor([[0.0, 1.0], [0.0, margin], [0.0, 1.0]])]
-    error = output_error("tg4", [host], [eager], torch.export.export(LARGEST, (FLOATS,)), lambda: choices)
+    error = output_error("tg4", [host], [eager], torch.export.export(LARGEST, (FLOATS,)), "fp32", lambda: choices)
     assert error.is_wrong == (times > 1)
     assert error.sentence.startswith(sentence)
