@@ -21,16 +21,21 @@ def sweep_of(night: str) -> dict[str, str]:
     return {"sweep_id": f"smoke-{night}", "name": "smoke", "night": night}
 
 
-def arm(variant: str, **facts: Any) -> dict[str, Any]:
-    return {"variant": variant, "device.facts": {"platform": "linux-aarch64", **facts}}
+def facts(**facts: Any) -> dict[str, Any]:
+    return {"device.facts": facts}
+
+
+def arm(variant: str, **more: Any) -> dict[str, Any]:
+    return {"variant": variant} | facts(platform="linux-aarch64", **more)
 
 
 def memory(memory_bytes: int, swap_bytes: int = 0, **stats: int) -> dict[str, Any]:
-    return {"stats": stats, "device.facts": {"memory_bytes": memory_bytes, "swap_bytes": swap_bytes}}
+    return {"stats": stats} | facts(memory_bytes=memory_bytes, swap_bytes=swap_bytes)
 
 
 GIB = 1 << 30
 SME2, X86 = {"variant": "sme2_on"}, {"runner.platform": "linux-x86_64"}
+LAPTOP, MODEL_PEAK = {"platform": "linux-x86_64"}, "model_peak_memory_bytes"
 FOREIGN: dict[str, Any] = {"variant": "sme2_off", "runner": None}
 # What is believed, what is refused, and the figures that the sentence has.
 LIES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
@@ -38,23 +43,11 @@ LIES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (arm("sme1", sme=True, sme2=False), arm("sme1", sme=False), "sme1, .* facts state a processor without SME"),
     (SME2 | {"stats": {"sme2_hardware": True}}, SME2 | {"stats": {"sme2_hardware": False}}, "sme2_on, .* without SME2"),
     (X86 | {"variant": "sme2_off"}, X86 | SME2, "sme2_on, .* linux-x86_64"),
-    (
-        {"device.facts": {"platform": None}},
-        {"device.facts": {"platform": "android-arm64"}},
-        "aarch64, .* android-arm64",
-    ),
-    (
-        FOREIGN | {"device.facts": {"platform": "linux-x86_64", "sme2": False}},
-        FOREIGN | {"device.facts": {"platform": "linux-x86_64", "sme2": True}},
-        "`platform` is linux-x86_64, but `sme2` is true",
-    ),
+    (facts(platform=None), facts(platform="android-arm64"), "aarch64, .* android-arm64"),
+    (FOREIGN | facts(**LAPTOP, sme2=False), FOREIGN | facts(**LAPTOP, sme2=True), "linux-x86_64, but `sme2` is true"),
     ({"executions": 20, "warmup_executions": 20}, {"executions": 20, "warmup_executions": 21}, "is 21, .*, 20"),
     (memory(4096, peak_memory_bytes=4096), memory(GIB, peak_memory_bytes=1), "`peak_memory_bytes` 1, .* 4096"),
-    (
-        memory(4096, model_peak_memory_bytes=4096),
-        memory(GIB, model_peak_memory_bytes=0),
-        "`model_peak_memory_bytes` 0, ",
-    ),
+    (memory(4096, **{MODEL_PEAK: 4096}), memory(GIB, **{MODEL_PEAK: 0}), f"`{MODEL_PEAK}` 0, "),
     (memory(GIB, GIB, peak_memory_bytes=2 * GIB), memory(GIB, peak_memory_bytes=GIB + 1), f"{GIB + 1}, .* {GIB} bytes"),
 ]
 NAMES = ("device.name", "model.name", "model.precision", "runner.platform", "farm_version")

@@ -35,11 +35,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def values(file: Path) -> dict[str, float]:
     """The samples of a file, as Prometheus names them, with the values of their labels in the order of their names."""
     families = text_string_to_metric_families(file.read_text(encoding="utf-8"))
-    return {
-        " ".join([sample.name, *sample.labels.values()]): sample.value
-        for family in families
-        for sample in family.samples
-    }
+    return {" ".join([each.name, *each.labels.values()]): each.value for family in families for each in family.samples}
 
 
 def test_processes_that_count_at_the_same_time_lose_nothing(file: Path) -> None:
