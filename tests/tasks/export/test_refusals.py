@@ -214,20 +214,17 @@ def test_a_dynamic_size_that_executorch_fixes_is_refused(exports: Path) -> None:
     assert fixed in refusal("fixed", exports)
 
 
+GENERATE = {"generate": {"prefill": [8]}}
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize(
     ("entry", "sentence"),
     [
         ({"transformers": "T5Config"}, r"T5Config is an encoder and a decoder.*\(T5Model\(config\)\.get_encoder\(\)"),
         ({"transformers": "CLIPConfig"}, "measure its networks, such as CLIPTextConfig and CLIPVisionConfig"),
-        (
-            {"transformers": "T5Config", "generate": {"prefill": [8]}},
-            "no AutoModelForCausalLM for T5Config; leave `gen",
-        ),
-        (
-            {"transformers": "BertConfig", "generate": {"prefill": [8]}},
-            "BertConfig is an encoder, which writes no text",
-        ),
+        ({"transformers": "T5Config"} | GENERATE, "no AutoModelForCausalLM for T5Config; leave `gen"),
+        ({"transformers": "BertConfig"} | GENERATE, "BertConfig is an encoder, which writes no text"),
     ],
 )
 def test_a_transformer_that_is_not_one_network_names_what_to_measure(entry: dict[str, Any], sentence: str) -> None:
