@@ -92,7 +92,7 @@ class SeriesRow(CellRow):
     query = "series"
     series_id: str
     night: Annotated[date, Night("Newest night")]
-    time_ms: Annotated[float | None, Milliseconds("Time")]
+    time_ms: Annotated[float | None, Milliseconds("Time", link=lambda row: row.page)]
     verdict: Annotated[str, VERDICT]
     ratio: Annotated[float | None, ChangePercent("Change", "the night against its baseline: above 0 is slower")]
     low: float | None
@@ -110,9 +110,6 @@ class SeriesRow(CellRow):
     def page(self) -> str:
         """The address of its history."""
         return series_page(self.series_id, self.device)
-
-    def time_ms_cell(self, cell: Cell) -> Cell:
-        return Cell((Link(str(cell.text), self.page),), sort=cell.sort)
 
 
 @dataclass(frozen=True)
@@ -140,13 +137,10 @@ class TwoNightsRow(CellRow):
     query = "two_nights"
     series_id: str
     before_ms: Annotated[float | None, Milliseconds("Before")]
-    after_ms: Annotated[float | None, Milliseconds("After")]
+    after_ms: Annotated[float | None, Milliseconds("After", link=lambda row: series_page(row.series_id, row.device))]
     ratio: Annotated[float | None, ChangePercent("Change", "after over before: above 0 is slower")]
     before_verdict: Annotated[str | None, Words("Verdict before", tone=verdict_tone)]
     after_verdict: Annotated[str | None, Words("Verdict after", tone=verdict_tone)]
-
-    def after_ms_cell(self, cell: Cell) -> Cell:
-        return Cell((Link(str(cell.text), series_page(self.series_id, self.device)),), sort=cell.sort)
 
 
 @dataclass(frozen=True)
@@ -162,19 +156,13 @@ class InterleavedRow(Row):
     side_b: Annotated[str, Words("B", wraps=True)]
     cell_a: str
     cell_b: str
-    time_a_ms: Annotated[float | None, Milliseconds("A")]
-    time_b_ms: Annotated[float | None, Milliseconds("B")]
+    time_a_ms: Annotated[float | None, Milliseconds("A", link=lambda row: cell_page(row.cell_a))]
+    time_b_ms: Annotated[float | None, Milliseconds("B", link=lambda row: cell_page(row.cell_b))]
     ratio: Annotated[float | None, ChangePercent("Change", "B against A: above 0 is slower")]
     low: Annotated[float | None, Interval("95 % interval")]
     high: float | None
     answer: Annotated[str, Words("Answer")]
     changed: Annotated[str | None, Words("What differs", wraps=True)]
-
-    def time_a_ms_cell(self, cell: Cell) -> Cell:
-        return Cell((Link(str(cell.text), cell_page(self.cell_a)),), sort=cell.sort)
-
-    def time_b_ms_cell(self, cell: Cell) -> Cell:
-        return Cell((Link(str(cell.text), cell_page(self.cell_b)),), sort=cell.sort)
 
 
 def counts_in_words(rows: Sequence[SeriesRow]) -> str:

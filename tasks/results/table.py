@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
-from tasks.results.text import DASH, Code, Text, Tone, joined, numbered
+from tasks.results.text import DASH, Code, Link, Text, Tone, joined, numbered
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -128,6 +128,8 @@ class Words(Column):
     tone: Callable[[Any], Tone] = lambda _value: ""
     only_with: str = ""
     """Name of a field: the column is left out if all rows have None, 0 or an empty text in it."""
+    link: Callable[[Any], str] | None = None
+    """Returns the address that the cell of a row leads to."""
 
     def _write(self, value: Any) -> Cell:
         return Cell(format(value, self.form), tone=self.tone(value))
@@ -135,7 +137,8 @@ class Words(Column):
     def cell_in(self, row: Any, name: str) -> Cell:
         """Return the cell of a field of a row; a dash for None."""
         value = getattr(row, name)
-        return NOTHING if value is None else self._write(value)
+        cell = NOTHING if value is None else self._write(value)
+        return Cell((Link(str(cell.text), self.link(row)),), sort=cell.sort) if self.link else cell
 
 
 @dataclass(frozen=True, kw_only=True)
