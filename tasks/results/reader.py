@@ -31,7 +31,7 @@ from tasks.results.sentences import (
 from tasks.results.table import Number, Row, RowT, Words
 
 _MAX_IDS_NAMED = 10
-MadeT = TypeVar("MadeT")
+ResultT = TypeVar("ResultT")
 _SENTENCES: Mapping[str, Callable[[Any], str | None]] = {
     "changed": describe_changes,
     "source_commit": describe_commit,
@@ -81,7 +81,7 @@ class Reader:
         self._rows: dict[type[Row], list[Any]] = {}
         """The rows of queries without parameters, each read once."""
         self._answers: dict[str, Answers] = {}
-        self._made: dict[Callable[[Reader], Any], Any] = {}
+        self._results: dict[Callable[[Reader], Any], Any] = {}
 
     @functools.cached_property
     def names(self) -> Mapping[str, str]:
@@ -143,11 +143,11 @@ class Reader:
             self._rows[row_class] = list(rows)
         return rows
 
-    def once(self, make: Callable[["Reader"], MadeT]) -> MadeT:
+    def once(self, make: Callable[["Reader"], ResultT]) -> ResultT:
         """Return what a function makes of this reader, which calls it only the first time."""
-        if make not in self._made:
-            self._made[make] = make(self)
-        return cast(MadeT, self._made[make])
+        if make not in self._results:
+            self._results[make] = make(self)
+        return cast(ResultT, self._results[make])
 
     def tuples(self, query: str, **parameters: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query of `sql/queries`, named without its suffix, with model names of the warehouse."""
