@@ -281,7 +281,7 @@ def test_the_commits_of_an_incident_are_those_that_the_last_good_night_did_not_h
     assert commits_between([], commits("a")) is None
 
 
-LEVELS = st.lists(st.sampled_from([9.0, 10.0, 11.0, 12.1, 14.0]), min_size=1, max_size=30)
+LEVELS = st.lists(st.sampled_from([9.0, 10.0, 11.0, 12.1, 14.0]), min_size=1, max_size=20)
 
 
 @given(LEVELS)
