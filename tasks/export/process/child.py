@@ -33,6 +33,8 @@ from tasks.store.files import publish_folder, work_folder, write_complete
 _log = logging.getLogger(__name__)
 SERVER_LOG = "ETFARM_EXPORT_SERVER_LOG"
 """Environment variable with the log file of the server that exports are forked from."""
+_LOOK_UP = "_materialize_cpp_cia_ops"
+"""Function of torch that makes all composite operators attributes of torch.ops."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ def avoid_repeated_work() -> None:
     from torch.fx.traceback import NodeSource
 
     NodeSource.__deepcopy__ = lambda source, _memo: source
-    look_up, looked_up = utils._materialize_cpp_cia_ops, list[str]()
+    look_up, looked_up = getattr(utils, _LOOK_UP), list[str]()
 
     def look_up_new() -> None:
         registered = torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd")
@@ -189,7 +191,7 @@ def avoid_repeated_work() -> None:
             look_up()
             looked_up[:] = registered
 
-    utils._materialize_cpp_cia_ops = look_up_new
+    setattr(utils, _LOOK_UP, look_up_new)
 
 
 def _load(request: ExportRequest, recipe: Recipe) -> tuple[list[Method], Any]:
