@@ -159,6 +159,12 @@ def fixed():
 
 def unlimited():
     return sized(Dim.DYNAMIC, 4)
+
+def spectrum():
+    class Spectrum(torch.nn.Module):
+        def forward(self, values):
+            return torch.fft.rfft(values).abs()
+    return Spectrum(), (torch.rand(2, 4),)
 """
 
 
@@ -169,11 +175,12 @@ def refusal(factory: str, exports: Path) -> str:
 
 
 @pytest.mark.torch
-def test_files_and_kernels_that_are_missing_have_the_users_line(exports: Path) -> None:
+def test_what_is_missing_or_not_supported_has_the_users_line(exports: Path) -> None:
     missing = refusal("missing", exports)
     assert 'model.py, line 7: `return torch.load("absent.pt"), (torch.ones(1),)`: No such file or directory' in missing
     kernel = refusal("sorting", exports)
     assert "model.py, line 12: `return values.sort(1)`: ExecuTorch has no kernel for aten::sort.values; " in kernel
+    assert ".rfft(values).abs()`: ExecuTorch does not support aten.abs.default with" in refusal("spectrum", exports)
 
 
 @pytest.mark.torch

@@ -190,7 +190,7 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("23:00", datetime(2026, 1, 3, 22, 0, tzinfo=UTC)),
     ],
 )
-def test_a_time_is_the_clock_s_next(
+def test_a_time_is_the_next_one_that_the_clock_of_this_machine_shows(
     berlin: None, monkeypatch: pytest.MonkeyPatch, written: str, moment: datetime
 ) -> None:
     # given a machine whose clock shows 23:00

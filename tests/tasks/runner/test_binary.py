@@ -143,7 +143,7 @@ OLD = Facts(os="linux", glibc="2.31", glibcxx="3.4.9")
         ({}, OLD, None),
     ],
 )
-def test_a_device_below_the_needs_is_too_old(
+def test_a_device_is_too_old_only_if_it_has_less_than_the_runner_needs(
     tmp_path: Path, needs: dict[str, str], facts: Facts, cause: str | None
 ) -> None:
     runner = replace(a_farm_context(tmp_path, GOOD).runner, needs=needs)

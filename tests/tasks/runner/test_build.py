@@ -53,7 +53,7 @@ def test_a_second_build_compiles_nothing(host_runner: Runner, monkeypatch: pytes
 
 
 @pytest.mark.thorough
-def test_a_changed_source_is_built_first(copied: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_source_is_a_newer_runner(copied: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runners = copied.folder.parent.parent
     cmake = shutil.copytree(build_inputs.SOURCES, tmp_path / "sources") / "CMakeLists.txt"
     version = "project(executor_runner VERSION "
@@ -170,7 +170,7 @@ def test_a_registered_runner_is_a_bundle_with_its_provenance(source: Path, host_
         ({"platform": "macos-arm64"}, "cannot be registered for macos-arm64: it is a program for "),
     ],
 )
-def test_an_unknown_option_names_others(source: Path, tmp_path: Path, changed: dict[str, str], message: str) -> None:
+def test_an_unknown_option_is_refused(source: Path, tmp_path: Path, changed: dict[str, str], message: str) -> None:
     if changed.get("platform") == host_platform():
         pytest.skip("this machine is of that platform")
     with pytest.raises(RunnerError, match=message):

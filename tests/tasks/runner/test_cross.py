@@ -91,7 +91,7 @@ def test_sme2_on_is_refused_on_a_processor_without(qemu: str, aarch64_runner: Ru
 
 
 @pytest.mark.parametrize(("sme2", "kernel"), [("on", "_sme2_mopa"), ("sme1", "_sme_mopa"), ("off", None)])
-def test_only_kernels_that_ran_are_named(
+def test_the_kernel_profile_names_kernels_of_sme_only_if_they_ran(
     linux: Program, models: Path, tmp_path: Path, sme2: str, kernel: str | None
 ) -> None:
     path = tmp_path / "kernels.json"

@@ -71,7 +71,7 @@ def test_an_etdump_that_would_be_too_large_is_refused_early(run: Program, model:
     assert not (tmp_path / "model.etdump").exists()
 
 
-def test_memory_is_read_only_if_requested_and_not_the_model_s(run: Program, model: str, tmp_path: Path) -> None:
+def test_memory_is_read_on_request_and_is_no_part_of_the_model(run: Program, model: str, tmp_path: Path) -> None:
     stats = run.stats(tmp_path, model, "--num_executions=4", "--untraced_executions=3")
     assert (stats["memory_read_bytes_per_s"], stats["outputs_repeat"]) == (None, True)
     # and executions without an ETDump, which show what it costs, are counted apart

@@ -156,7 +156,7 @@ def test_memory_does_not_depend_on_the_size_of_an_output(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("block", [1, 3, 1000])
 @pytest.mark.parametrize("shape", [(24,), (6, 4), (1, 2, 3, 4)])
-def test_figures_do_not_depend_on_blocks(
+def test_the_figures_of_an_output_do_not_depend_on_its_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, shape: tuple[int, ...]
 ) -> None:
     monkeypatch.setattr("tasks.export.outputs.difference.BLOCK_ELEMENTS", block)
@@ -274,7 +274,7 @@ def tokens_instead(folder: Path, written: int, behind: list[float]) -> tuple[Ref
         pytest.param(3.2, True, True, id="beyond both"),
     ],
 )
-def test_a_token_that_was_as_likely_is_no_error(tmp_path: Path, times: float, of_host: bool, of_eager: bool) -> None:
+def test_a_token_nearly_as_likely_is_no_error(tmp_path: Path, times: float, of_host: bool, of_eager: bool) -> None:
     # given limits of 40 dB against the host and 30 dB against eager, whose margins are as 1 to 3.16
     assert max_margin(LIMITS.host_db) == pytest.approx(2 * 0.01)
     margin = times * max_margin(LIMITS.host_db)

@@ -148,7 +148,7 @@ def test_a_phone_without_a_readable_log_fails_the_session_with_the_reason(tmp_pa
         ("true", (None, None)),
     ],
 )
-def test_a_bad_version_is_unknown_sme2(tmp_path: Path, script: str, answer: tuple[bool | None, bool | None]) -> None:
+def test_bad_versions_leave_sme2_unknown(tmp_path: Path, script: str, answer: tuple[bool | None, bool | None]) -> None:
     context = a_farm_context(tmp_path, f"{script}\n")
     facts = add_runner_facts(context.runner, context.device, context.spec, Facts(os="linux"))
     assert (facts.sme, facts.sme2) == answer
