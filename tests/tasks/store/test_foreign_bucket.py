@@ -92,8 +92,8 @@ def test_a_bundle_in_s3_writes_nowhere_but_into_its_own_folder(
 ) -> None:
     # given a stranger's bundle whose file is to land in a folder of the user
     (home := tmp_path / "home").mkdir()
-    name = str(home / "authorized_keys") if key == "files" else "authorized_keys"
-    moved = {} if key == "files" else {key.rpartition(".")[2]: "../../../../../home/authorized_keys"}
+    target = str(home / "authorized_keys")
+    name, moved = (target, {}) if key == "files" else ("authorized_keys", {key.rpartition(".")[2]: target})
     put_bundle(bucket, {name: (b"a stranger's key", 16)}, **moved)
     # then it is refused in a sentence that names the key, and nothing was written there
     assert f"`{key}" in refusal(fetch_all(store))
