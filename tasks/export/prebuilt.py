@@ -12,7 +12,7 @@ import numpy as np
 
 from devices.errors import InputError
 from tasks.bundle.cell import AS_IS
-from tasks.export.bundled import Tests, unbundle
+from tasks.export.bundled import FirstCase, Unbundled, unbundle
 from tasks.export.entry import ModelEntry
 from tasks.export.exported import EXPORT_VERSION, Export, Tensors, describe_tensor, read_complete, read_exports
 from tasks.export.program import ProgramMethod, ProgramTensor, read_program
@@ -50,9 +50,8 @@ def import_prebuilt(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Ex
     entry, inputs get seeded values; without `expected`, outputs are not compared. An ETRecord that cannot be read is
     logged. Raises InputError.
     """
-    key, described, content = describe_prebuilt(unbundled := unbundle(entry, exports_dir), seed)
-    entry, pte = unbundled[0], unbundled[0].pte
-    assert pte is not None
+    key, described, content = describe_prebuilt(entry, unbundled := unbundle(entry, exports_dir), seed)
+    pte = unbundled[0]
     if exports := read_complete(exports_dir / key):
         return exports
     with publish_folder(exports_dir / key) as aside:
@@ -68,18 +67,21 @@ def import_prebuilt(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Ex
     return read_exports(exports_dir / key)
 
 
-def describe_prebuilt(unbundled: tuple[ModelEntry, Tests], seed: int) -> tuple[str, dict[str, Any], dict[str, bytes]]:
+def describe_prebuilt(
+    entry: ModelEntry, unbundled: Unbundled, seed: int
+) -> tuple[str, dict[str, Any], dict[str, bytes]]:
     """Return a .pte file's key, its export.json without the key, and its tensor files by name; raises InputError.
 
-    `unbundled` are its entry and the inputs of its methods, as `unbundle` returns them.
+    `unbundled` are the program and its test cases, as `unbundle` returns them.
     """
-    (entry, tests), pte = unbundled, unbundled[0].pte
-    assert pte is not None
+    pte, tests = unbundled
     methods = read_program(pte)
+    if unknown := sorted(tests.keys() - {method.name for method in methods}):
+        raise InputError(f"{entry.pte}: has test cases of `{unknown[0]}`, which its program lacks; write it again")
     if entry.etrecord:
         _check_etrecord(entry.etrecord)
     if len(methods) > 1 and entry.inputs:
-        raise InputError(f"{pte}: has {len(methods)} methods, so `inputs` cannot belong to all; leave them out")
+        raise InputError(f"{entry.pte}: has {len(methods)} methods, so `inputs` cannot belong to all; leave them out")
     content: dict[str, bytes] = {}
     described: dict[str, Any] = {
         "export_version": EXPORT_VERSION,
@@ -91,9 +93,10 @@ def describe_prebuilt(unbundled: tuple[ModelEntry, Tests], seed: int) -> tuple[s
         "versions": {},
         "methods": {method.name: {"delegated": [], "portable": []} for method in methods},
         "cases": [
-            _describe_case(of_method, method, (method.name if len(methods) > 1 else "", shape), seed, content)
+            _describe_case(
+                entry, method, (method.name if len(methods) > 1 else "", shape), tests.get(method.name), seed, content
+            )
             for method in methods
-            for of_method in [entry.model_copy(update=tests.get(method.name, {}))]
             for shape in entry.shapes or (None,)
         ],
         "export_s": 0.0,
@@ -119,7 +122,12 @@ def _check_etrecord(etrecord: Path) -> None:
 
 
 def _describe_case(
-    entry: ModelEntry, method: ProgramMethod, names: tuple[str, str | None], seed: int, content: dict[str, bytes]
+    entry: ModelEntry,
+    method: ProgramMethod,
+    names: tuple[str, str | None],
+    test: FirstCase | None,
+    seed: int,
+    content: dict[str, bytes],
 ) -> dict[str, Any]:
     """Return the case of a method as in export.json; add the bytes of its files to `content`.
 
@@ -137,8 +145,11 @@ def _describe_case(
             cause = f"output {number} of {method.name} has no memory, so that the caller must bring it"
             raise InputError(f"{entry.pte}: {cause}; export it without `alloc_graph_output=False`")
     is_dynamic = any(each.is_dynamic for each in tensors)
+    if test is not None:
+        tensors = _resize(f"{entry.pte}: the test case of {method.name}", method, tensors, test.sizes)
+        entry = entry.model_copy(update={"inputs": test.inputs, "expected": test.expected})
     if shape is not None:
-        tensors = _resize(entry, method, tensors, shape)
+        tensors = _resize(f"{entry.pte}: `shapes`: {shape}", method, tensors, entry.shapes[shape])
     prefix = f"{name}-" if name else ""
     inputs = _read_or_generate_inputs(entry, tensors, seed)
     return {
@@ -153,9 +164,10 @@ def _describe_case(
     }
 
 
-def _resize(entry: ModelEntry, method: ProgramMethod, tensors: list[ProgramTensor], shape: str) -> list[ProgramTensor]:
-    """Return the inputs with the sizes of a shape in the entry; raises InputError if the program refuses one."""
-    sizes, where = entry.shapes[shape], f"{entry.pte}: `shapes`: {shape}"
+def _resize(
+    where: str, method: ProgramMethod, tensors: list[ProgramTensor], sizes: list[list[int]]
+) -> list[ProgramTensor]:
+    """Return the inputs with the sizes that are stated at `where`; raises InputError if the program refuses one."""
     if len(sizes) != len(tensors):
         raise InputError(f"{where} lists {len(sizes)} inputs; {method.name} has {len(tensors)}")
     for number, (each, size) in enumerate(zip(tensors, sizes, strict=True)):

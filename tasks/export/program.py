@@ -137,7 +137,7 @@ def _read_method(buffer: Buffer, at: Positions) -> ProgramMethod:
     listed = [each for _, block in buffer.offset_vectors(plan.references(2, "its values"), "values") for each in block]
     values = tuple(_read_value(buffer, each) for each in listed)
     inputs, outputs = (
-        tuple(values[index] for index in _read_integers(buffer, plan.references(field, what)))
+        tuple(values[index] for index in read_integers(buffer, plan.references(field, what)))
         for field, what in ((3, "its inputs"), (4, "its outputs"))
     )
     kinds, calls = _read_calls(buffer, plan)
@@ -194,13 +194,13 @@ def _read_value(buffer: Buffer, at: int) -> Value:
     dtype = _DTYPES.get(int(tensor.numbers(0, "i1", 0)[0]))
     if dtype is None:
         return None
-    shape = tuple(_read_integers(buffer, tensor.references(2, "its sizes")))
+    shape = tuple(read_integers(buffer, tensor.references(2, "its sizes")))
     number, is_planned = int(tensor.numbers(5, "<u4", 0)[0]), bool(tensor.references(6, "its memory")[0])
     stored = (is_planned, number) if number else None
     return ProgramTensor(dtype, shape, bool(tensor.numbers(8, "i1", 0)[0]), stored, is_planned or stored is not None)
 
 
-def _read_integers(buffer: Buffer, at: Positions) -> list[int]:
+def read_integers(buffer: Buffer, at: Positions) -> list[int]:
     """Return the 32-bit integers of the vector at a position."""
     [count] = buffer.lengths(at, 4, "a list of numbers")
     integers: list[int] = buffer.read(at[0] + 4 + 4 * np.arange(count), "<i4").tolist()

@@ -162,7 +162,7 @@ def quick_export_status(entry: ModelEntry, recipe: str, settings: ExportSettings
         size = sum(path.stat().st_size for path in files_to_read(request) if path.is_file())
         if size > _MAX_READ_BYTES:
             return ExportStatus("unknown", note=f"{size / 1e9:.1f} GB of files decide, and were not read")
-        key = describe_prebuilt(unbundle(entry, folder), settings.seed)[0] if entry.pte else export_key(request)
+        key = describe_prebuilt(entry, unbundle(entry, folder), settings.seed)[0] if entry.pte else export_key(request)
         # A program that exists already has none for numerics: no layer of it can be read.
         with_numerics = settings.has_numerics and not entry.pte
         keys = [key, export_key(replace(request, taps=True))] if with_numerics else [key]

@@ -236,3 +236,39 @@ def test_a_bundled_program_brings_its_inputs_and_right_outputs(tmp_path: Path) -
     (tmp_path / "lin.bpte").write_bytes(bundled[:200])
     with pytest.raises(InputError, match=r"lin\.bpte: the bundled program is damaged"):
         import_prebuilt(entry, tmp_path / "exports", 0)
+
+
+@pytest.mark.torch
+def test_a_test_case_of_a_bundled_program_has_the_sizes_that_it_was_written_with(tmp_path: Path) -> None:
+    torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
+    from executorch.devtools import BundledProgram
+    from executorch.devtools.bundled_program.config import MethodTestCase, MethodTestSuite
+    from executorch.devtools.bundled_program.serialize import serialize_from_bundled_program_to_flatbuffer
+    from executorch.exir import ExecutorchBackendConfig, to_edge
+    from executorch.exir.passes import MemoryPlanningPass
+
+    # given a program that accepts one to four rows, and a test case of two
+    model, rows = torch.nn.Linear(4, 2), torch.randn(2, 4)
+    traced = torch.export.export(model, (rows,), dynamic_shapes=({0: torch.export.Dim("rows", max=4)},))
+    program = to_edge({"score": traced}).to_executorch()
+    case = MethodTestCase(inputs=[rows], expected_outputs=[model(rows).detach()])
+    bundled = serialize_from_bundled_program_to_flatbuffer(BundledProgram(program, [MethodTestSuite("score", [case])]))
+    file, exports = tmp_path / "lin.bpte", tmp_path / "exports"
+    file.write_bytes(bundled)
+    entry = ModelEntry.model_validate("./lin.bpte", context={"folder": tmp_path})
+    # then it is measured with two
+    [export] = import_prebuilt(entry, exports, 0)
+    assert [each["shape"] for each in export.inputs] == [[2, 4]]
+    assert np.fromfile(export.folder / export.outputs[0]["file"], np.float32).size == 4
+    # and a test case of another method, which would compare nothing, is refused with the name of the file
+    before, name, after = bundled.rpartition(b"score")
+    file.write_bytes(before + b"trial" + after)
+    with pytest.raises(InputError, match=r"lin\.bpte: has test cases of `trial`, which its program lacks"):
+        import_prebuilt(entry, exports, 0)
+    # and so is a program whose outputs have no memory
+    planning = MemoryPlanningPass(alloc_graph_output=False)
+    without = to_edge({"score": traced}).to_executorch(ExecutorchBackendConfig(memory_planning_pass=planning))
+    bundled = serialize_from_bundled_program_to_flatbuffer(BundledProgram(without, [MethodTestSuite("score", [case])]))
+    file.write_bytes(bundled)
+    with pytest.raises(InputError, match=r"lin\.bpte: output 0 of score has no memory"):
+        import_prebuilt(entry, exports, 0)
