@@ -29,6 +29,7 @@ _COUNTED = {
 _NAMES = ("model", "device", "precision", "variant", "threads")
 _FIGURES = ("ratio", "low", "high", "more_sessions", "superiority", "answer", "in_words", "nights_differ_by")
 _OF_A_SIDE = ("pte_bytes", "peak_memory_bytes", "accuracy", "cell", "sweep")
+_ROUNDED_TO_ONE = 0.9995  # and more has four digits when it is rounded to three
 PAIR_KEYS = (
     *(*_NAMES, "emulated", "sessions_a", "sessions_b", "time_a_ms", "time_b_ms", *_FIGURES, "differs", "cause"),
     *(f"{name}_{side}" for name in _OF_A_SIDE for side in "ab"),
@@ -210,9 +211,9 @@ def time_text(time_ms: float | None) -> str:
     """Return a time with three significant digits: `12.3 ms`, below a millisecond `812 µs`; empty for None."""
     if time_ms is None:
         return ""
-    if time_ms < 1:
+    if time_ms < _ROUNDED_TO_ONE:
         return f"{1000 * time_ms:.3g} \u00b5s"
-    return f"{time_ms:.3g} ms" if time_ms < 1000 else f"{time_ms:,.0f} ms"
+    return f"{time_ms:.3g} ms" if time_ms < 1000 * _ROUNDED_TO_ONE else f"{time_ms:,.0f} ms"
 
 
 def change_columns(changes: Sequence[SeriesChange]) -> dict[str, list[str]]:

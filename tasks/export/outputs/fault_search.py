@@ -95,8 +95,10 @@ def output_error(
             has_floats = any(isinstance(each, torch.Tensor) and each.is_floating_point() for each in values)
             distance = distance if has_floats else of_all
     snr_db = -20 * math.log10(noise) if (noise := relative_noise(host, eager)) else math.inf
-    far = f"outputs{of_case} are {distance:.2g} times the tolerance from eager PyTorch's"
-    far += f", {snr_db:.1f} dB" if math.isfinite(snr_db) else ""
+    far = f"outputs{of_case} differ from eager PyTorch's by {distance:.2g} times the tolerance"
+    if math.isinf(distance):
+        far = f"outputs{of_case} differ from eager PyTorch's in their shapes, or in which values are finite"
+    far += f", SNR {snr_db:.1f} dB" if math.isfinite(snr_db) else ""
     return OutputError(distance > RUNTIME_TOLERANCE or snr_db < recipe_limits(recipe, None).eager_db, distance, far)
 
 

@@ -6,6 +6,8 @@ from typing import Any
 from devices.errors import FarmError
 from tasks.export.factory import Inputs
 
+_SMALLEST_EXAMPLE = 2  # torch.export fixes the sizes 0 and 1
+
 
 def check_sizes(program: Any, dynamic_shapes: Any, shapes: Mapping[str, Inputs]) -> None:
     """Raise FarmError for inputs larger than the program's memory; `shapes` has the inputs by the name of the case.
@@ -23,14 +25,14 @@ def check_sizes(program: Any, dynamic_shapes: Any, shapes: Mapping[str, Inputs])
             for case, inputs in shapes.items():
                 actual = inputs[number].shape[dimension]
                 if reserved is not None and actual > reserved:
-                    dim = getattr(find_dim(dynamic_shapes, number, name, dimension), "__name__", "size")
+                    dim = find_dim(dynamic_shapes, number, name, dimension)
                     what = f"input `{name}` has the size {actual} in dimension {dimension} in the shape `{case}`"
                     cause = f"its maximum is {maximum}"
                     if maximum is None:
                         cause = (
                             f"without a maximum, ExecuTorch reserves memory for the {reserved} of the example inputs"
                         )
-                    raise FarmError(f'{what}; {cause}: write Dim("{dim}", max={actual}) or more')
+                    raise FarmError(f"{what}; {cause}: {_write_dim(dim, f'max={actual}')}")
 
 
 def check_example(names: Iterable[str], inputs: Inputs, dynamic_shapes: Any) -> None:
@@ -42,8 +44,17 @@ def check_example(names: Iterable[str], inputs: Inputs, dynamic_shapes: Any) -> 
                 limit = getattr(dim, key, None)
                 if isinstance(limit, int) and sign * size > sign * limit:
                     what = f"input `{name}` has the size {size} in dimension {dimension} in the example inputs"
-                    name_of_dim = getattr(dim, "__name__", "size")
-                    raise FarmError(f'{what}; its {words} is {limit}: write Dim("{name_of_dim}", {key}={size})')
+                    remedy = _write_dim(dim, f"{key}={size}")
+                    if size < _SMALLEST_EXAMPLE:
+                        remedy = f"use an example with the size {max(limit, _SMALLEST_EXAMPLE)} or more"
+                    raise FarmError(f"{what}; its {words} is {limit}: {remedy}")
+
+
+def _write_dim(dim: Any, limit: str) -> str:
+    """Return how a dimension is allowed another size; that of a multiple of a Dim follows the Dim."""
+    if root := getattr(dim, "root", None):
+        return f"change the range of `{root.__name__}`"
+    return f'write Dim("{getattr(dim, "__name__", "size")}", {limit})'
 
 
 def list_sizes(program: Any) -> dict[tuple[str, int], int | None]:

@@ -261,7 +261,7 @@ def test_a_test_case_of_a_bundled_program_has_the_sizes_that_it_was_written_with
     assert [each["shape"] for each in export.inputs] == [[2, 4]]
     assert np.fromfile(export.folder / export.outputs[0]["file"], np.float32).size == 4
     # and a test case of another method, which would compare nothing, is refused with the name of the file
-    before, name, after = bundled.rpartition(b"score")
+    before, _, after = bundled.rpartition(b"score")
     file.write_bytes(before + b"trial" + after)
     with pytest.raises(InputError, match=r"lin\.bpte: has test cases of `trial`, which its program lacks"):
         import_prebuilt(entry, exports, 0)

@@ -11,6 +11,7 @@ from tasks.export.entry import ModelEntry, parse_entry
 from tasks.export.exported import ExportError, first_line
 from tasks.export.process.refusals import FAILS_IN_EAGER, TABLE, find_refusal
 from tasks.export.program import read_program
+from tasks.export.tracing.sizes import check_example
 from tests.fixtures.exports import exported_cases
 
 # For each entry of the table: an error as torch 2.13.0 or executorch 1.5.1 raises it, and what its sentence contains.
@@ -213,6 +214,24 @@ def test_a_dynamic_size_that_the_model_restricts_is_named_with_its_line(
     name: str, sentence: str, exports: Path
 ) -> None:
     assert sentence in refusal(name, exports)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("times", "size", "sentence"),
+    [
+        (1, 9, 'its maximum is 8: write Dim("rows", max=9)'),
+        (1, 2, 'its minimum is 3: write Dim("rows", min=2)'),
+        (1, 1, "its minimum is 3: use an example with the size 3 or more"),  # torch.export refuses 1 with any Dim
+        (2, 18, "its maximum is 16: change the range of `rows`"),
+    ],
+)
+def test_an_example_that_its_dim_does_not_allow_has_a_remedy_that_works(times: int, size: int, sentence: str) -> None:
+    import torch
+
+    rows = torch.export.Dim("rows", min=3, max=8)
+    with pytest.raises(FarmError, match=re.escape(sentence)):
+        check_example(["values"], (torch.ones(size, 8),), ({0: 2 * rows if times == 2 else rows},))
 
 
 @pytest.mark.torch

@@ -17,6 +17,7 @@ from tasks.results.changes import (
     is_changed,
     read_pair,
     size_change,
+    time_text,
     write_pair,
 )
 from tasks.results.compare import comparison_headline, measured_fields
@@ -164,3 +165,11 @@ def test_unusual_runs_of_a_session_are_named_and_usual_ones_are_not(
 ) -> None:
     names = ("settled_after_runs", "drift", "is_bimodal", "outlier_runs")
     assert describe_flags(dict(zip(names, flags, strict=True))) == text
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "text"),
+    [(0.0812, "81.2 µs"), (0.9994, "999 µs"), (0.99999999, "1 ms"), (12.34, "12.3 ms"), (999.7, "1,000 ms")],
+)
+def test_a_time_has_three_digits_and_never_an_exponent(time_ms: float, text: str) -> None:
+    assert time_text(time_ms) == text

@@ -119,13 +119,15 @@ def test_integers_may_follow_floats(inputs: Any, other_value: float, other_index
     host = [torch.full_like(value, other_value), torch.full_like(index, other_index)]
     assert output_error("", host, [value, index], program, "fp32", list).is_wrong == is_wrong
     # and one of another shape is wrong
-    assert output_error("", [value, index[None]], [value, index], program, "fp32", list).is_wrong
+    other_shape = output_error("", [value, index[None]], [value, index], program, "fp32", list)
+    assert other_shape.is_wrong
+    assert "differ from eager PyTorch's in their shapes" in other_shape.sentence
 
 
 @pytest.mark.parametrize(
     ("times", "sentence"),
     [
-        (0.99, "outputs of tg4 are 0 times"),
+        (0.99, "outputs of tg4 differ from eager PyTorch's by 0 times the tolerance"),
         (1.01, "token 1 of tg4 differs from eager PyTorch's by a margin of 0.00202, limit 0.002"),
     ],
 )
