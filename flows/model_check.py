@@ -14,7 +14,7 @@ from devices.start_limits import Limits
 from flows.progress import export_status
 from sql.schema import is_scalar_operator
 from tasks.bundle.accuracy import Accuracy, samples_sentence
-from tasks.bundle.cell import Cell
+from tasks.bundle.cell import AS_IS, Cell
 from tasks.bundle.record import SessionRecord
 from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.etdump.event_names import EventKind
@@ -103,6 +103,8 @@ class CheckedCase:
     def _remedy(self) -> str:
         """What to do about inaccurate outputs of a program that computes what it should on the exporting machine."""
         precision, samples = self.export.precision, self.samples
+        if precision == AS_IS:
+            return "export the file again, or correct the outputs that are expected of it"
         remedies = ["the mode numerics of a sweep shows the first layer that differs"]
         if precision != "fp32":
             remedies.insert(0, "use another precision")

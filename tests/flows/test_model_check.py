@@ -41,6 +41,7 @@ class StandIn:
         self.delegate_calls = [(0, 0, "XnnpackBackend")]
         self.accuracy: list[list[Accuracy]] = [[]] * SESSIONS
         self.fault_notes: list[str] = []
+        self.export: Any = None
         self.measured = 0
         self.holders: list[str] = []
         self.device = LocalDevice("here", str(machine))
@@ -66,7 +67,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     monkeypatch.setattr(Device, "machine_folder", str(tmp_path / "machine"))
     change_policy(monkeypatch, "LEASE", max_pause_s=0.1)
     made = StandIn(tmp_path / "root")
-    export = SimpleNamespace(
+    export = made.export = SimpleNamespace(
         model="toy", precision="fp32", seed=0, pte_sha256="p", inputs_sha256="i", pte_bytes=1000, export_s=1.0,
         trial="succeeded", portable=LISTED, executions=lambda *planned: planned, delegate_calls=made.delegate_calls,
         delegated=[{"operator": "aten.convolution.default", "count": 1}],
@@ -122,28 +123,42 @@ def test_one_disturbed_session_shows_in_the_range_and_not_in_the_share(
 
 
 @pytest.mark.parametrize(
-    ("snr_db", "told"),
+    ("precision", "snr_db", "told", "remedy"),
     [
-        (60.5, None),
-        (59.5, "failed: toy: inaccurate: output 0 in 1 of 5 sessions: SNR 59.5 dB, limit 60 dB, against eager"),
+        ("fp32", 60.5, None, ""),
+        (
+            "fp32",
+            59.5,
+            "output 0 in 1 of 5 sessions: SNR 59.5 dB, limit 60 dB, against eager",
+            "the mode numerics of a",
+        ),
+        ("as_is", 59.5, "output 0 in 1 of 5 sessions: SNR 59.5 dB, limit 60 dB, against", "export the file again, or"),
     ],
 )
 def test_outputs_that_a_sweep_would_call_inaccurate_fail_the_check(
-    stand_in: StandIn, check: Callable[..., Ended], tmp_path: Path, snr_db: float, told: str | None
+    stand_in: StandIn,
+    check: Callable[..., Ended],
+    tmp_path: Path,
+    precision: str,
+    snr_db: float,
+    told: str | None,
+    remedy: str,
 ) -> None:
     # given outputs of which only those of the second session may be wrong
     OUTPUT.tofile(tmp_path / "want.bin")
     (OUTPUT * (1 + 10 ** (-snr_db / 20))).astype("float32").tofile(tmp_path / "output-0.bin")
     eager = [{"file": "want.bin", "dtype": "float32", "shape": [100]}]
     judged = compare_outputs(References(tmp_path, eager, [], recipe_limits("fp32", None)), tmp_path)
-    stand_in.accuracy[1:2] = [judged]
+    stand_in.accuracy[1:2], stand_in.export.precision = [judged], precision
     # when the model is checked
     ended = check()
     # then the check fails exactly if they are beyond the limit of a sweep, and names the figure and the limit
     assert ended.code == (1 if told else 0)
     assert ("ready for a sweep" in ended.out) == (told is None)
-    assert (told or "") in ended.lines[-1]
-    assert "precision" not in ended.lines[-1]  # there is none that is more exact
+    assert told is None or f"failed: toy: inaccurate: {told}" in ended.lines[-1]
+    # and what helps: no precision is more exact, and the layers of a file cannot be read
+    assert remedy in ended.lines[-1]
+    assert "precision" not in ended.lines[-1]
     # and times and errors are shown in both cases
     assert any(line.startswith("time: 0.0920 ms") for line in ended.lines)
     document = json.loads(check("--format", "json").out)
