@@ -22,6 +22,11 @@ ERRORS = {
         "size 12 of the dynamic dimension `t` (dimension 1 of the input `x`), since",
     ),
     "size of one": ("You marked t as dynamic but your code specialized it to be a constant (1). If", "larger size"),
+    "size of one without a Dim": (
+        "- Received user-specified dim hint Dim.DYNAMIC(min=None, max=None), but export 0/1 specialized due to hint of "
+        "1 for dimension inputs['x'].shape[0].",
+        "the size 1 in dimension 0 of the input `x`",
+    ),
     "constrained size": (
         "Constraints violated (b)! For more\n  - Not all values of b = L['a'].size()[0] satisfy the guard b % 2.\n"
         "Suggested fixes:\n  _b = Dim('_b')\n  b = 2*_b\n\nThe error",
