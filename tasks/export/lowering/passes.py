@@ -7,6 +7,7 @@ numbers in place of these. Integers are permuted instead, so that indices remain
 
 import copy
 import logging
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -112,8 +113,10 @@ class Passes:
                     raise
                 return f"the program after it failed with {label} ({first_line(error)})"
             if distance > tolerance:
-                share = f"by up to {100 * distance:.2g} % of their largest value"
-                return f"with {label}, outputs after it differ from those before it {share}"
+                how = f"by up to {100 * distance:.2g} % of their largest value"
+                if math.isinf(distance):
+                    how = "in their shapes, or in which values are finite"
+                return f"with {label}, outputs after it differ from those before it {how}"
         return None
 
 

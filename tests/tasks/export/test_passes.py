@@ -174,7 +174,15 @@ def test_a_pass_that_is_wrong_only_when_executed_is_left_out(tmp_path: Path, mon
     assert max_error(tmp_path, built["cases"][0]) < 1e-5
     [left_out] = built["left_out"]
     assert left_out["step"] == "write_in_place"
-    assert re.fullmatch(r"outputs are (\S+) times .*; without it, outputs are \S+ times .*", left_out["reason"])
+    assert re.fullmatch(r"outputs differ .* by (\S+) times .*; without it, outputs .* \S+ times .*", left_out["reason"])
+
+
+def test_a_pass_that_changes_a_shape_is_left_out_for_that_and_not_for_an_infinite_share() -> None:
+    values, argmax = torch.rand(3, 4), torch.ops.aten.argmax.default
+    passes = Passes({"forward": [(values,)]})
+    passes.apply("forward", exported(values), [replaced(lambda node: "cumsum" in str(node.target), argmax)])
+    [left_out] = passes.left_out
+    assert left_out.reason.endswith("differ from those before it in their shapes, or in which values are finite")
 
 
 @pytest.mark.parametrize(
@@ -198,4 +206,4 @@ def test_a_pass_after_which_an_fp16_program_is_inaccurate_is_left_out(
     monkeypatch.setattr(lower, "_PASSES", (a_pass,))
     built = build_here(Half(), (torch.rand(30, 40),), "fp16", tmp_path)
     assert [each["step"] for each in built["left_out"]] == left_out
-    assert all(re.search(r", 29\.\d dB; without it, outputs", each["reason"]) for each in built["left_out"])
+    assert all(re.search(r", SNR 29\.\d dB; without it, outputs", each["reason"]) for each in built["left_out"])
