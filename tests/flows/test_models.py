@@ -89,7 +89,7 @@ def test_any_model_is_measured_from_a_sweep(farm: Farm, models: Path) -> None:
     assert "operators: 1 delegated to XNNPACK, 0 portable\n" in checked.stdout
     assert "% delegated, 0.0 % (0.0 to 0.0 %) portable" in re.sub(r"% \([^)]*\) del", "% del", checked.stdout)
     assert "(five sessions, " in checked.stdout
-    assert checked.stdout.count("outputs: largest absolute error against eager PyTorch") == 2
+    assert checked.stdout.count("input: largest absolute error against eager PyTorch") == 2
 
 
 NET = """
