@@ -52,11 +52,11 @@ def unbundle(entry: ModelEntry, exports_dir: Path) -> Unbundled:
     folder = exports_dir / "bundled" / hashlib.sha256(data).hexdigest()[:32]
     files, tests = {"model.pte": program}, dict[str, FirstCase]()
     for suite, (method, (inputs, outputs)) in enumerate(cases.items()):
-        given = {f"{suite}-inputs-{number}.bin": data for number, (data, _) in enumerate(inputs)}
+        input_files = {f"{suite}-inputs-{number}.bin": data for number, (data, _) in enumerate(inputs)}
         expected = {f"{suite}-expected-{number}.bin": data for number, (data, _) in enumerate(outputs)}
-        files |= given | expected
+        files |= input_files | expected
         sizes = [each for _, each in inputs]
-        tests[method] = FirstCase([folder / name for name in given], sizes, [folder / name for name in expected])
+        tests[method] = FirstCase([folder / name for name in input_files], sizes, [folder / name for name in expected])
     if not folder.is_dir():
         with publish_folder(folder) as aside:
             for name, content in files.items():
