@@ -35,6 +35,7 @@ SERVER_LOG = "ETFARM_EXPORT_SERVER_LOG"
 """Environment variable with the log file of the server that exports are forked from."""
 _LOOK_UP = "_materialize_cpp_cia_ops"
 """Function of torch that makes all composite operators attributes of torch.ops."""
+_LIST_REGISTERED = "_dispatch_get_registrations_for_dispatch_key"
 
 
 @dataclass(frozen=True)
@@ -183,10 +184,13 @@ def avoid_repeated_work() -> None:
     from torch.fx.traceback import NodeSource
 
     NodeSource.__deepcopy__ = lambda source, _memo: source
-    look_up, looked_up = getattr(utils, _LOOK_UP), list[str]()
+    look_up, list_registered = getattr(utils, _LOOK_UP, None), getattr(torch._C, _LIST_REGISTERED, None)
+    if look_up is None or list_registered is None:
+        return  # another version of torch: its export repeats the work
+    looked_up = list[str]()
 
     def look_up_new() -> None:
-        registered = torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd")
+        registered = list_registered("CompositeImplicitAutograd")
         if registered != looked_up:
             look_up()
             looked_up[:] = registered

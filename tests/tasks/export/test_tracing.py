@@ -124,3 +124,13 @@ def test_composite_operators_are_looked_up_again_only_after_others_were_register
     library.impl("same", lambda values: values.clone(), "CompositeImplicitAutograd")
     assert "test_tracing::same" in {each.name() for each in utils._collect_all_valid_cia_ops()}
     assert len(calls) == 2
+
+
+def test_a_torch_that_looks_up_composite_operators_elsewhere_exports_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from torch._export import utils
+
+    monkeypatch.delattr(utils, "_materialize_cpp_cia_ops")
+    avoid_repeated_work()
+    assert not hasattr(utils, "_materialize_cpp_cia_ops")
