@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tasks.etdump.event_names import EventKind, event_kind
 from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
+from tasks.etdump.repeated_runs import Template, longest_progression
 
 Flags = NDArray[np.bool_]
 INIT = "Method::init"
@@ -25,6 +26,11 @@ _SMALLEST_EVENT_BYTES = 16
 _SMALLEST_NAMED_EVENT_BYTES = 64
 _MANY_NAMES = 2048
 _LONGEST_NS = 2**62
+# With fewer, comparing takes longer than reading.
+_MIN_REPEATED_EVENTS = 2048
+# The first execution of a process does not repeat, since it has vtables between its events. The limit bounds the time
+# for files in which many sequences of runs begin and end.
+_MAX_SEQUENCES = 4
 _BY_NAME = 255  # kind of an event until its name decides
 _COST = b'"estimatedCost"'
 """In the metadata of Core ML's events."""
@@ -65,29 +71,81 @@ class EventColumns:
 
 def read_event_columns(buffer: Buffer, root: Tables) -> EventColumns:
     """Read the profile events of a file; raises CorruptTables."""
-    texts, rows, sum_ns = _Texts(buffer), 0, 0.0
-    blocks: dict[str, list[NDArray[Any]]] = {name: [] for name in _TYPES}
-    for run, profiles in _profile_blocks(buffer, root):
-        name_id, kind = texts.names(profiles)
-        start, end = profiles.numbers(6, "<u8", 0), profiles.numbers(7, "<u8", 0)
+    run, lists_at, counts = _filled_lists(buffer, root)
+    columns, first = _Columns(buffer), 0
+    for _ in range(_MAX_SEQUENCES):
+        begin, count, step = longest_progression(lists_at[first:], counts[first:])
+        begin += first
+        if not count or count * counts[begin] < _MIN_REPEATED_EVENTS:
+            break
+        columns.read(run[first:begin], lists_at[first:begin])
+        repeated = columns.read_repeated(run[begin : begin + count + 1], lists_at[begin : begin + 1], step)
+        first = begin + 1 + repeated
+    columns.read(run[first:], lists_at[first:])
+    return columns.take()
+
+
+class _Columns:
+    """The columns of the events that were read so far."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self._buffer = buffer
+        self._texts, self._rows, self._sum_ns = _Texts(buffer), 0, 0.0
+        self._blocks: dict[str, list[NDArray[Any]]] = {name: [] for name in _TYPES}
+
+    def read(self, run: Positions, lists_at: Positions) -> None:
+        """Read the profile events of some runs; allocation and debug events are left out."""
+        for owner, _, profiles in _profile_blocks(self._buffer, lists_at):
+            self._add(run[owner], self._shared(profiles), profiles.numbers(6, "<u8", 0), profiles.numbers(7, "<u8", 0))
+
+    def read_repeated(self, run: Positions, list_at: Positions, step: int) -> int:
+        """Read the first of `run`, and those that repeat it `step` bytes after each other; return how many repeat it.
+
+        What they share is checked in the first one, and that it is the same in the others; their times are read.
+        """
+        with self._buffer.recording_use() as used:
+            blocks = [(events, profiles) for _, events, profiles in _profile_blocks(self._buffer, list_at)]
+            shared = [np.concatenate(parts) for parts in zip(*(self._shared(each) for _, each in blocks), strict=True)]
+            times = [np.concatenate([each.field(number, 8) for _, each in blocks]) for number in (6, 7)]
+        template = Template(self._buffer, used, [tables.at for block in blocks for tables in block], times)
+        read = 0
+        for start, end in template.times(step, len(run)):
+            runs = run[read : read + len(start)]
+            self._add(
+                np.repeat(runs, start.shape[1]),
+                [np.tile(column, len(start)) for column in shared],
+                start.ravel(),
+                end.ravel(),
+            )
+            read += len(start)
+        return read - 1
+
+    def _shared(self, profiles: Tables) -> tuple[NDArray[Any], ...]:
+        """Return (name, kind, chain, instruction) of each event."""
+        return (*self._texts.names(profiles), profiles.numbers(1, "<i4", 0), profiles.numbers(2, "<i4", -1))
+
+    def _add(self, run: Positions, shared: Sequence[NDArray[Any]], start: Positions, end: Positions) -> None:
+        """Check the times of a block of events and add its columns."""
         # A time beyond 63 bits has wrapped and is negative.
         if len(wrong := np.flatnonzero((start < 0) | (end < start))):
-            raise CorruptTables(f"profile event {rows + int(wrong[0])} ends before it starts")
+            raise CorruptTables(f"profile event {self._rows + int(wrong[0])} ends before it starts")
         # Below this limit sums of durations cannot overflow, so later additions need no check.
-        sum_ns += float(np.sum(end - start, dtype=np.float64))
-        if sum_ns > _LONGEST_NS:
+        self._sum_ns += float(np.sum(end - start, dtype=np.float64))
+        if self._sum_ns > _LONGEST_NS:
             raise CorruptTables(f"the durations of its events add up to more than {_LONGEST_NS} ns")
-        rows += len(start)
-        columns = (run, name_id, kind, profiles.numbers(1, "<i4", 0), profiles.numbers(2, "<i4", -1), start, end)
-        for name, column in zip(_TYPES, columns, strict=True):
-            blocks[name].append(np.asarray(column, _TYPES[name]))
-    with_cost = frozenset(texts.with_cost)
-    names, kind_of_name = texts.take()
-    # To save memory, each list of blocks is dropped before the next column is joined.
-    joined = {name: np.concatenate([np.empty(0, _TYPES[name]), *blocks.pop(name)]) for name in _TYPES}
-    by_name = joined["kind"] == _BY_NAME
-    joined["kind"][by_name] = kind_of_name[joined["name_id"][by_name]]
-    return EventColumns(names, with_cost, **joined)
+        self._rows += len(start)
+        for name, column in zip(_TYPES, (run, *shared, start, end), strict=True):
+            self._blocks[name].append(np.asarray(column, _TYPES[name]))
+
+    def take(self) -> EventColumns:
+        """Return all columns; afterwards this object has none."""
+        with_cost = frozenset(self._texts.with_cost)
+        names, kind_of_name = self._texts.take()
+        # To save memory, each list of blocks is dropped before the next column is joined.
+        joined = {name: np.concatenate([np.empty(0, _TYPES[name]), *self._blocks.pop(name)]) for name in _TYPES}
+        by_name = joined["kind"] == _BY_NAME
+        joined["kind"][by_name] = kind_of_name[joined["name_id"][by_name]]
+        return EventColumns(names, with_cost, **joined)
 
 
 _TYPES: dict[str, type[np.number[Any]]] = {
@@ -101,8 +159,8 @@ _TYPES: dict[str, type[np.number[Any]]] = {
 }
 
 
-def _profile_blocks(buffer: Buffer, root: Tables) -> Iterator[tuple[Positions, Tables]]:
-    """Yield (run_data of each profile event, profile events); allocation and debug events are left out."""
+def _filled_lists(buffer: Buffer, root: Tables) -> tuple[Positions, Positions, Positions]:
+    """Return (run_data, position, length) of each list of events that is not empty."""
     run_of_list, list_at, before = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
     for _, runs_at in buffer.offset_vectors(root.references(1, "the list of runs"), "the list of runs"):
         at = Tables(buffer, runs_at, "a run").references(3, "a list of events")
@@ -111,16 +169,22 @@ def _profile_blocks(buffer: Buffer, root: Tables) -> Iterator[tuple[Positions, T
         list_at.append(at[filled])
         before += len(runs_at)
     run, lists_at = np.concatenate(run_of_list), np.concatenate(list_at)
-    listed = int(buffer.lengths(lists_at, 4, "a list of events").sum())
+    counts = buffer.lengths(lists_at, 4, "a list of events")
+    listed = int(counts.sum())
     if listed * _SMALLEST_EVENT_BYTES > buffer.size_bytes:
         raise CorruptTables(f"it lists {listed} events, more than fit in {buffer.size_bytes} bytes")
+    return run, lists_at, counts
+
+
+def _profile_blocks(buffer: Buffer, lists_at: Positions) -> Iterator[tuple[Positions, Tables, Tables]]:
+    """Yield (list of each profile event, all events, profile events) of the lists at `lists_at`, block by block."""
     for owner, events_at in buffer.offset_vectors(lists_at, "a list of events"):
         events = Tables(buffer, events_at, "an event")
         profile_at, allocation_at, debug_at = (events.references(field, "an event") for field in range(3))
         if ((profile_at > 0) + (allocation_at > 0).astype(int) + (debug_at > 0) != 1).any():
             raise CorruptTables("an event is not exactly one of profile, allocation and debug event")
         rows = np.flatnonzero(profile_at)
-        yield run[owner[rows]], Tables(buffer, profile_at[rows], "a profile event")
+        yield owner[rows], events, Tables(buffer, profile_at[rows], "a profile event")
 
 
 class _Texts:

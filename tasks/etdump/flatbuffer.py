@@ -7,6 +7,7 @@ The flatbuffers package is not used: it reads one field per Python call and does
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +29,31 @@ class Buffer:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self.size_bytes = len(data)
+        self._used: list[int] | None = None
 
-    def require_inside(self, at: Positions, width: int | Positions, what: str) -> None:
+    def require_inside(self, at: Positions, width: int | Positions, what: str, *, is_shared: bool = False) -> None:
         """Raise CorruptTables unless `width` bytes from every position lie in the file."""
-        outside = (at < 0) | (at + width > self.size_bytes)
-        if outside.any():
+        if not len(at):
+            return
+        ends = at + width
+        if at.min() < 0 or ends.max() > self.size_bytes:
+            outside = (at < 0) | (ends > self.size_bytes)
             raise CorruptTables(f"{what} points to byte {int(at[outside][0])} of {self.size_bytes}")
+        if self._used is not None and not is_shared and (present := at > 0).any():
+            self._used += [int(at[present].min()), int(ends[present].max())]
+
+    @contextmanager
+    def recording_use(self) -> Iterator[list[int]]:
+        """Yield a list of positions: what the block reads lies between the least and the largest, except vtables."""
+        self._used = []
+        try:
+            yield self._used
+        finally:
+            self._used = None
+
+    def rows(self, first: int, step: int, count: int, width: int) -> NDArray[np.uint8]:
+        """Return `count` rows of `width` bytes, `step` bytes after each other; the caller has checked the bounds."""
+        return np.ndarray((count, width), np.uint8, self._data, offset=first, strides=(step, 1))
 
     def read(self, at: Positions, dtype: str) -> Positions:
         """Return the little-endian numbers at checked positions, aligned or not; an unsigned 64-bit one wraps."""
@@ -96,14 +116,14 @@ class Tables:
 
     def __init__(self, buffer: Buffer, at: Positions, what: str) -> None:
         self._buffer = buffer
-        self._at = at
+        self.at = at
         self._what = what
         buffer.require_inside(at, 4, what)
         self._vtables, self._vtable_of = _distinct(at - buffer.read(at, "<i4"))
-        buffer.require_inside(self._vtables, 4, f"the vtable of {what}")
+        buffer.require_inside(self._vtables, 4, f"the vtable of {what}", is_shared=True)
         self._vtable_bytes = buffer.read(self._vtables, "<u2")
         self._table_bytes = buffer.read(self._vtables + 2, "<u2")
-        buffer.require_inside(self._vtables, self._vtable_bytes, f"the vtable of {what}")
+        buffer.require_inside(self._vtables, self._vtable_bytes, f"the vtable of {what}", is_shared=True)
         buffer.require_inside(at, self._table_bytes[self._vtable_of], what)
 
     def field(self, number: int, width: int) -> Positions:
@@ -115,7 +135,7 @@ class Tables:
         if ((offsets > 0) & ((offsets < 4) | (offsets + width > self._table_bytes))).any():
             raise CorruptTables(f"field {number} of {self._what} lies outside its table")
         offset = offsets[self._vtable_of]
-        return np.where(offset > 0, self._at + offset, 0)
+        return np.where(offset > 0, self.at + offset, 0)
 
     def numbers(self, number: int, dtype: str, default: int) -> Positions:
         """Return field `number` of each table as a number, `default` where it is absent."""

@@ -24,7 +24,8 @@ from tasks.etdump.event_columns import EventColumns
 from tasks.etdump.flatbuffer import Positions
 
 Rows = NDArray[np.int32]
-_BLOCK = 4096
+_BLOCK = 1 << 14
+_SORTED_BLOCK = 4096
 _WORD = (1 << 64) - 1
 
 
@@ -34,21 +35,34 @@ def parents_by_instruction(events: EventColumns, execution: Rows, methods: Posit
     It is the next call of the same (run_data, chain, instruction) in the same execution, since a loop repeats an
     instruction; without such a call, and for calls themselves, it is the execution's `Method::execute`.
     """
-    key = (events.run, events.chain, events.instruction)
-    rows = len(events.start_ns)
     parent = np.append(methods, -1).astype(np.int32)[execution]
     parent[methods] = -1
-    order = np.lexsort(key[::-1]).astype(np.int32)  # stable: within one key the rows keep their order
-    next_call = np.where(events.is_call[order], np.arange(rows, dtype=np.int32), np.int32(rows))
-    np.minimum.accumulate(next_call[::-1], out=next_call[::-1])
-    has_call = next_call < rows
-    child, call = order[has_call], order[next_call[has_call]]
-    same = (execution[child] == execution[call]) & (events.instruction[child] != -1)
-    for column in key:
-        same &= column[child] == column[call]
-    same &= ~events.is_call[child] & ~events.is_method[child]
-    parent[child[same]] = call[same]
+    searching = (events.instruction != -1) & ~events.is_call & ~events.is_method
+    # Usually the next call is that of the event's instruction, and then no call before it can be.
+    rows = np.arange(len(parent), dtype=np.int32)
+    _assign_next_calls(events, execution, parent, searching, rows)
+    if searching.any():
+        rows = rows[searching | events.is_call]
+        order = np.lexsort((events.instruction[rows], events.chain[rows], events.run[rows]))
+        # The sort is stable: within one key the rows keep their order.
+        _assign_next_calls(events, execution, parent, searching, rows[order])
     return parent
+
+
+def _assign_next_calls(
+    events: EventColumns, execution: Rows, parent: Rows, searching: NDArray[np.bool_], order: Rows
+) -> None:
+    """Make the next call in `order` the parent of each searching event of its key and execution, which then has it."""
+    last = len(order)
+    following = np.where(events.is_call[order], np.arange(last, dtype=np.int32), np.int32(last))
+    np.minimum.accumulate(following[::-1], out=following[::-1])
+    has_call = searching[order] & (following < last)
+    child, call = order[has_call], order[following[has_call]]
+    same = np.ones(len(child), np.bool_)
+    for column in (execution, events.run, events.chain, events.instruction):
+        same &= column[child] == column[call]
+    parent[child[same]] = call[same]
+    searching[child[same]] = False
 
 
 def count_once(events: EventColumns, parent: Rows) -> tuple[Rows, Positions]:
@@ -59,8 +73,10 @@ def count_once(events: EventColumns, parent: Rows) -> tuple[Rows, Positions]:
     overlaps = _Overlaps(events, parent)
     overlaps.resolve(_parents_of_overlapping(events, parent))
     self_ns = overlaps.counted.copy()
-    has_owner = overlaps.owner >= 0
-    np.subtract.at(self_ns, overlaps.owner[has_owner], overlaps.counted[has_owner])
+    for first in range(0, len(parent), _BLOCK):  # all at once would take as much memory again
+        owner = overlaps.owner[first : first + _BLOCK]
+        owned = np.flatnonzero(owner >= 0)
+        np.subtract.at(self_ns, owner[owned], overlaps.counted[first + owned])
     return overlaps.parent, self_ns
 
 
@@ -70,11 +86,15 @@ def _parents_of_overlapping(events: EventColumns, parent: Rows) -> set[int]:
     of_method = events.is_method[parent]  # without a parent it is the last event's flag, which is not used
     # Children of a call come one after another directly before it, calls have such children between them.
     for rows in np.flatnonzero((parent >= 0) & of_method), np.flatnonzero((parent >= 0) & ~of_method):
-        above, delegated = parent[rows], events.is_delegated[rows]
-        overlap = (events.start_ns[rows[1:]] < events.end_ns[rows[:-1]]) | (delegated[1:] != delegated[:-1])
-        overlap &= above[1:] == above[:-1]
-        interleaved = above[1:] < above[:-1]
-        parents.update(above[1:][overlap].tolist(), above[1:][interleaved].tolist(), above[:-1][interleaved].tolist())
+        for first in range(0, len(rows), _BLOCK):  # all at once would take much more memory
+            before, after = rows[first : first + _BLOCK], rows[first + 1 : first + _BLOCK + 1]
+            before = before[: len(after)]
+            above, above_after = parent[before], parent[after]
+            overlap = events.start_ns[after] < events.end_ns[before]
+            overlap |= events.is_delegated[after] != events.is_delegated[before]
+            overlap &= above_after == above
+            interleaved = above_after < above
+            parents.update(above[overlap | interleaved].tolist(), above_after[interleaved].tolist())
     return parents
 
 
@@ -83,7 +103,7 @@ class _Overlaps:
 
     def __init__(self, events: EventColumns, parent: Rows) -> None:
         self.parent = parent.copy()
-        self.owner = parent.copy()
+        self.owner = self.parent
         """The call or method that an event's counted time is taken from; -1 for none."""
         self.counted = events.end_ns - events.start_ns
         """Time of an event without that of the events inside it that have the same owner."""
@@ -97,6 +117,7 @@ class _Overlaps:
         """
         if not owners:
             return
+        self.owner = self.parent.copy()
         self._sort_children()
         queued = set(owners)
         # An outer event completes later, so its row is larger; heapq returns the smallest number: rows are negated.
@@ -141,8 +162,8 @@ class _Overlaps:
 
     def _pack_in_order(self, rows: Rows) -> Iterator[int]:
         """Yield `_pack` of each event, as sorted already; in blocks, to save memory."""
-        for first in range(0, len(rows), _BLOCK):
-            block = rows[first : first + _BLOCK]
+        for first in range(0, len(rows), _SORTED_BLOCK):
+            block = rows[first : first + _SORTED_BLOCK]
             start, end = self._events.start_ns[block].tolist(), self._events.end_ns[block].tolist()
             yield from map(_pack, start, end, block.tolist())
 

@@ -50,9 +50,9 @@ class Etdump:
     """Index into `names`."""
     kind: NDArray[np.uint8]
     """An EventKind. A delegate call that is shown as a total has the kind of an operator."""
-    chain_index: NDArray[np.int64]
+    chain_index: NDArray[np.int32]
     """Chain of the instruction; -1 for none."""
-    instruction_id: NDArray[np.int64]
+    instruction_id: NDArray[np.int32]
     """Instruction that the event belongs to; -1 for none. It repeats in an execution that loops."""
     start_ns: NDArray[np.int64]
     """Start, on the clock of the runtime or delegate that reported the event."""
@@ -151,8 +151,8 @@ def _build_etdump(buffer: Buffer, backends: Backends | None) -> Etdump:
         execution=execution,
         name_id=name_id,
         kind=kind,
-        chain_index=read.chain.astype(np.int64),
-        instruction_id=read.instruction.astype(np.int64),
+        chain_index=read.chain,
+        instruction_id=read.instruction,
         start_ns=read.start_ns,
         end_ns=read.end_ns,
         self_ns=self_ns,

@@ -3,6 +3,7 @@
 Executions that are not repeated measurements of one method have no common figures.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +56,13 @@ def build_runs(dump: Etdump) -> Runs:
     parent = position[dump.parent[rows]]
     run = dump.execution[rows].astype(np.int64)
     run_start = dump.start_ns[rows][dump.kind[rows] == EventKind.METHOD]
-    node, first = _nodes(dump, rows, parent)
+    columns = [column[rows] for column in (dump.name_id, dump.kind, dump.chain_index, dump.instruction_id)]
+    count = len(dump.execute_ns)
+    each = events_of_each(count, run, [*columns, np.where(parent < 0, parent, np.arange(len(parent)) - parent)])
+    # If all executions have the same events, the nodes of one of them are those of all.
+    node, first = _nodes([column[:each] for column in columns], parent[:each])
+    if each < len(rows):
+        node = np.tile(node, count)
     tree = []
     for event in first.tolist():
         row, kind = rows[event], EventKind(int(dump.kind[rows[event]]))
@@ -76,14 +83,23 @@ def build_runs(dump: Etdump) -> Runs:
     )
 
 
+def events_of_each(count: int, run: NDArray[np.int64], columns: Sequence[NDArray[np.integer]]) -> int:
+    """Return the number of events of each of `count` executions if they are alike in all columns; else of all."""
+    each = len(run) // max(count, 1)
+    if not each or len(run) % count or (run.reshape(count, each) != np.arange(count)[:, None]).any():
+        return len(run)
+    alike = all((column.reshape(count, each) == column[:each]).all() for column in columns)
+    return each if alike else len(run)
+
+
 def _nodes(
-    dump: Etdump, rows: NDArray[np.int64], parent: NDArray[np.int64]
+    columns: Sequence[NDArray[np.integer]], parent: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return each event's node and the first event of each node; nodes are in order of their depth, then appearance."""
-    own = np.zeros(len(rows), np.int64)
-    for column in (dump.name_id, dump.kind, dump.chain_index, dump.instruction_id):
-        own = _combine(own, column[rows])
-    depth = np.zeros(len(rows), np.int64)
+    own = np.zeros(len(parent), np.int64)
+    for column in columns:
+        own = _combine(own, column)
+    depth = np.zeros(len(parent), np.int64)
     node, above = own, parent
     while (above >= 0).any():
         depth += above >= 0
@@ -91,7 +107,7 @@ def _nodes(
         above = np.append(parent, -1)[above]
     by_depth = _combine(node, depth)
     first = np.full(int(by_depth.max(initial=-1)) + 1, -1, np.int64)
-    first[by_depth[::-1]] = np.arange(len(rows))[::-1]
+    first[by_depth[::-1]] = np.arange(len(parent))[::-1]
     order = np.lexsort((first, depth[first]))
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
@@ -169,13 +185,9 @@ def negative_time(runs: Runs) -> str | None:
 
 def _differing_instruction(runs: Runs) -> str | None:
     """Return what an instruction ran in one execution and not in another one that reached it, None if nothing."""
-    count = len(runs.execute_ns)
-    if count and len(runs.node) % count == 0:
-        per_run = len(runs.node) // count
-        # Executions without branches have the same events in the same order.
-        has_each = (np.bincount(runs.run, minlength=count) == per_run).all()
-        if has_each and (runs.node.reshape(count, per_run) == runs.node[:per_run]).all():
-            return None
+    # Executions without branches have the same events in the same order.
+    if events_of_each(len(runs.execute_ns), runs.run, [runs.node]) < len(runs.node):
+        return None
     group_of = _groups(runs)
     events = np.flatnonzero(group_of[runs.node] >= 0)
     run, node = runs.run[events], runs.node[events]

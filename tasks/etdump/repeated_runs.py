@@ -1,0 +1,85 @@
+"""Runs of an ETDump whose bytes repeat those of an earlier run, apart from their times.
+
+A runner writes the executions of a method one after another, each with the same events and so with the same bytes at
+the same distances. What was checked in one run (offsets, vtables, lengths, texts) then needs no check in the others:
+all bytes that it depends on are compared instead, which takes a tenth of the time.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tasks.etdump.flatbuffer import Buffer, Positions
+
+_COMPARED_BYTES = 1 << 19
+"""Bytes that are compared at once."""
+_MAX_RUN_BYTES = 1 << 20
+_MAX_FILE_BYTES = 1 << 31
+"""Up to this size, equal remainders of 32 bits are equal positions."""
+_FIRST_POSITION = 4
+"""Position 0 means absent, and the size prefix is before this one."""
+
+
+def longest_progression(at: Positions, lengths: Positions) -> tuple[int, int, int]:
+    """Return (index, count, step) of the longest sequence of lists of one length and distance.
+
+    `count` is the number of lists that follow the one at `index`, each `step` bytes after the one before.
+    """
+    step = np.where(lengths[1:] == lengths[:-1], np.diff(at), 0)
+    edges = np.concatenate([[0], np.flatnonzero(step[1:] != step[:-1]) + 1, [len(step)]])
+    counts = np.where(step[edges[:-1]] != 0, np.diff(edges), 0) if len(step) else np.zeros(1, np.int64)
+    longest = int(counts.argmax())
+    index = int(edges[longest])
+    return index, int(counts[longest]), int(step[index]) if len(step) else 0
+
+
+class Template:
+    """The bytes of a run that was read and checked."""
+
+    def __init__(self, buffer: Buffer, used: Sequence[int], tables: Sequence[Positions], times: Sequence[Positions]):
+        """`used` are positions around its bytes; `times` those of start and end of each event, 0 for an absent one."""
+        self._buffer, self._first, self._width = buffer, min(used), max(used) - min(used)
+        self._tables, self._times = np.concatenate(tables), times
+        # The distance from a table to its vtable, which all runs share, changes with the table's position.
+        self._distances = buffer.read(self._tables, "<u4")
+        self._compared = np.full(self._width, 255, np.uint8)
+        for at, width in ((self._tables, 4), *((each[each > 0], 8) for each in times)):
+            for byte in range(width):
+                self._compared[at - self._first + byte] = 0
+
+    def times(self, step: int, runs: int) -> Iterator[tuple[Positions, Positions]]:
+        """Yield (start, end), with a row per run, of this run and of those that repeat it, some runs at a time.
+
+        Up to `runs` runs are `step` bytes after each other; the first one that differs ends the iteration.
+        """
+        room = self._first - _FIRST_POSITION if step < 0 else self._buffer.size_bytes - self._first - self._width
+        runs = min(runs, room // abs(step) + 1)
+        if self._width > _MAX_RUN_BYTES or self._buffer.size_bytes >= _MAX_FILE_BYTES:
+            runs = 1
+        at_once = max(1, _COMPARED_BYTES // self._width)
+        for first in range(0, runs, at_once):
+            shifts = step * np.arange(first, min(first + at_once, runs))
+            same = self._count_same(shifts, step)
+            yield self._read(shifts[:same])
+            if same < len(shifts):
+                return
+
+    def _count_same(self, shifts: Positions, step: int) -> int:
+        """Return how many of the first of `shifts` lead to the same bytes."""
+        original = self._buffer.rows(self._first, 0, 1, self._width)
+        differences = np.zeros((len(shifts), self._width + -self._width % 8), np.uint8)
+        compared = differences[:, : self._width]
+        rows = self._buffer.rows(self._first + int(shifts[0]), step, len(shifts), self._width)
+        np.bitwise_xor(rows, original, out=compared)
+        compared &= self._compared
+        differs = differences.view(np.uint64).any(axis=1)
+        distances = self._buffer.read(self._tables + shifts[:, None], "<u4")
+        differs |= (distances != (self._distances + shifts[:, None]) % (1 << 32)).any(axis=1)
+        return int(differs.argmax()) if differs.any() else len(shifts)
+
+    def _read(self, shifts: Positions) -> tuple[Positions, Positions]:
+        start, end = (np.zeros((len(shifts), len(at)), np.int64) for at in self._times)
+        for at, values in zip(self._times, (start, end), strict=True):
+            present = np.flatnonzero(at)
+            values[:, present] = self._buffer.read(at[present] + shifts[:, None], "<u8")
+        return start, end
