@@ -189,7 +189,7 @@ class _SessionPace:
     """Mean seconds of each kind of session in the newest sweeps of each device; empty without a readable warehouse."""
 
     def __init__(self, models: Sequence[str], workspace: Workspace) -> None:
-        from flows.warehouse.publish import ask_warehouse  # slow to import; meanwhile the devices answer
+        from flows.warehouse.readable import ask_warehouse  # slow to import; meanwhile the devices answer
 
         self._sweeps: dict[str, dict[str, dict[_Kind, float]]] = defaultdict(lambda: defaultdict(dict))
         try:

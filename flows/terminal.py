@@ -1,11 +1,14 @@
 """All output to the terminal: control characters in texts of files, devices and servers are replaced."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
 
 from devices.untrusted import sanitize, sanitize_line
+
+if TYPE_CHECKING:
+    from rich.console import Console  # slow to import, and few commands show progress
 
 
 def show(*lines: object, err: bool = False) -> None:
@@ -20,6 +23,6 @@ def show_pieces(pieces: Iterable[str], *, err: bool = False) -> None:
         typer.echo(sanitize(piece), nl=False, err=err)
 
 
-def show_above(console: Console, line: str) -> None:
+def show_above(console: "Console", line: str) -> None:
     """Print a line above the progress bars of `console`."""
     console.print(sanitize_line(line), highlight=False, markup=False, soft_wrap=True)

@@ -12,7 +12,7 @@ from devices.errors import DeviceError, FarmError
 from devices.inventory import DeviceSpec
 from devices.untrusted import excerpt
 from flows.certify.sweeps import kill_and_reattach, run_to_end
-from flows.warehouse.publish import ask_warehouse
+from flows.warehouse.readable import ask_warehouse
 from sql.errors import WarehouseError
 from tasks.bundle.cell import VARIANTS
 from tasks.judge.certify import checks

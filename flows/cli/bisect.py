@@ -45,7 +45,7 @@ def bisect(
     runner alone. Resumes where it stopped that day. Exits with 1 if the good and the bad night do not differ.
     """
     from flows.cli.prefect_run import run_with_server, set_up_run
-    from flows.warehouse.publish import ask_warehouse
+    from flows.warehouse.readable import ask_warehouse
     from tasks.bundle.model_names import find_model, short_names
     from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, find_bounds, find_series
     from tasks.measure.sweep_night import parse_night, sweep_night

@@ -78,7 +78,7 @@ def compare(
     different, and --fail-on regression includes it unless B repairs them.
     """
     from flows.cli.compare_files import FilesToCompare, measure_files, prepare_files
-    from flows.cli.output import ComparisonOutput
+    from flows.cli.comparison_output import ComparisonOutput
     from flows.warehouse.readable import warehouse_reader
     from sql.warehouse import query_errors
     from tasks.results.compare import compare_arms

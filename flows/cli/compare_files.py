@@ -11,10 +11,7 @@ from devices.errors import InputError
 from flows.comparison.base_commit import export_both
 from flows.warehouse.readable import warehouse_reader
 from tasks.bundle.model_names import short_names
-from tasks.bundle.record import SweepNight
 from tasks.bundle.robust_statistics import MIN_SESSIONS
-from tasks.export.prebuilt import open_pte
-from tasks.measure.sweep_night import sweep_night, sweeps_of_night
 from tasks.results.changes import Comparison, SeriesChange, SideFacts
 from tasks.results.compare import comparison_headline, measured_fields, read_side_facts
 from tasks.store.files import hash_file
@@ -22,6 +19,7 @@ from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
     from flows.comparison.interleaved import InterleavedResult
+    from tasks.bundle.record import SweepNight
 
 
 def prepare_files(
@@ -106,11 +104,13 @@ def measure_files(request: FilesToCompare, workspace: Workspace) -> Comparison:
 
 def _name_sweeps(
     files: tuple[Path, Path], device: str, sweep_ids: Iterable[str]
-) -> tuple[SweepNight, list[SweepNight]]:
+) -> "tuple[SweepNight, list[SweepNight]]":
     """Return a new sweep for the sessions, and the earlier ones of today.
 
     The sweeps of two files on a device have a name in common: it contains a hash of both contents and the device.
     """
+    from tasks.measure.sweep_night import sweep_night, sweeps_of_night
+
     content = " ".join([*(hash_file(file) for file in files), device])
     name = f"compare-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
     today, existing = date.today(), list(sweep_ids)
@@ -121,6 +121,8 @@ def _build_comparison(
     answer: "InterleavedResult", request: FilesToCompare, device: str, workspace: Workspace
 ) -> Comparison:
     """Return the result as the comparison of one series, as for stored results."""
+    from tasks.export.prebuilt import open_pte
+
     exports = [open_pte(file, workspace.exports) for file in request.files]
     names = short_names(export.model for export in exports)
     models, precisions = [names[export.model] for export in exports], [export.precision for export in exports]

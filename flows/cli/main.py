@@ -98,6 +98,8 @@ def main() -> None:
     An error that the user can act on is a sentence on standard error and code 2, a bug a traceback and 1. A reader of
     the output that has ended (`| head`) is code 1 without a message; usage errors have the code of typer.
     """
+    # DuckDB and Arrow would import it, which takes 0.3 s, to look whether a parameter is one of its values.
+    sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
     try:
         try:
             code = app(standalone_mode=False)

@@ -15,7 +15,6 @@ from devices.suggest import did_you_mean
 from flows.cli.mcp_marking import MAX_ROWS, bounded, marked, marked_cell, paginate
 from flows.cli.sql import named_question, parse_options, resolve_names, sql_question
 from flows.cli.trace_output import write_trace
-from flows.notebook import Farm
 from flows.warehouse.readable import readable_warehouse, warehouse_reader
 from sql.cage.cage import distinct_names
 from sql.cage.limits import Limits
@@ -26,6 +25,7 @@ from sql.warehouse import query_errors
 from tasks.judge.figures import METRICS
 from tasks.results.changes import worst_first, write_pair
 from tasks.results.compare import compare_arms
+from tasks.results.explanation import explain
 from tasks.results.incidents import open_incidents, read_incidents
 from tasks.results.night import night_headline
 from tasks.results.sessions import RunRow, read_sessions
@@ -57,7 +57,6 @@ class Tools:
 
     def __init__(self, workspace: Workspace, traces: Path) -> None:
         self._workspace, self._traces = workspace, traces
-        self._farm = Farm(workspace.root, workspace.warehouse_file)
         self._cages = WarmCage()
 
     def end(self) -> None:
@@ -84,9 +83,10 @@ class Tools:
         self, name: _Text, device: _Only = None, precision: _Only = None, variant: _Only = None
     ) -> dict[str, Any]:
         """Why a model (or the id of a series) got slower or not: verdict, cause, commit, operators, next step."""
-        return self._with_origins(
-            {**marked(self._farm.explain(name, device, precision, variant).data()), "units": _UNITS}
-        )
+        only = {"device": device, "precision": precision, "variant": variant}
+        with warehouse_reader(self._workspace) as reader:
+            explanation = explain(reader, name, only)
+        return self._with_origins({**marked(explanation.data()), "units": _UNITS})
 
     def compare(
         self,

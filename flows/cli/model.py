@@ -43,7 +43,7 @@ def fetch(
     """
     from devices.errors import InputError
     from devices.suggest import did_you_mean
-    from flows.warehouse.publish import ask_warehouse
+    from flows.warehouse.readable import ask_warehouse
     from tasks.bundle.model_names import find_model, short_names
     from tasks.export.export import fetch_export
     from tasks.export.exported import ExportError, find_export

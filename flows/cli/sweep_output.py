@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from flows.warehouse.publish import ask_warehouse
+from flows.warehouse.readable import ask_warehouse
 from tasks.bundle.model_names import short_names
 from tasks.bundle.robust_statistics import median_interval
 from tasks.bundle.variant_word import variant_word

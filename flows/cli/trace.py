@@ -36,7 +36,7 @@ def trace(
 ) -> None:
     """Show the slowest operators of a session, or write its trace or the times of its graph."""
     from devices.errors import InputError
-    from flows.cli.trace_output import find_etdump, open_viewer, show_etdump, write_node_data, write_trace
+    from flows.cli.trace_output import find_etdump, show_etdump, write_node_data, write_trace
 
     store = Workspace(data_dir, bundles_location=bundles).store
     if output is None:
@@ -53,6 +53,8 @@ def trace(
         return
     show(write_trace(session, run, output, store))
     if view:
+        from flows.cli.trace_viewer import open_viewer
+
         with open_viewer(output) as server:
             show(f"etfarm: trace at http://127.0.0.1:{server.server_port}/, Ctrl-C ends the viewer", err=True)
             server.serve_forever()

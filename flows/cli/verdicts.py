@@ -42,10 +42,8 @@ def verdicts(
     Exits with 1 on a verdict that --fail-on lists: `suspected` includes regressions. A series that `failed` counts for
     each of them, since its change is unknown.
     """
-    from flows.cli.output import ComparisonOutput
-    from flows.warehouse.publish import ask_warehouse
-    from flows.warehouse.readable import warehouse_reader
-    from tasks.pages.benchmarks import benchmarks
+    from flows.cli.comparison_output import ComparisonOutput
+    from flows.warehouse.readable import ask_warehouse, warehouse_reader
     from tasks.results.incidents import night_data, open_incidents, read_incidents
     from tasks.results.night import night_comparison
     from tasks.results.verdicts import failed_lines, failing_verdicts, read_night
@@ -62,6 +60,8 @@ def verdicts(
         judged_night, rows = read_night(reader, night)
         incidents = read_incidents(reader)
     if format in ("bencher", "github-action-benchmark", "pytorch"):
+        from tasks.pages.benchmarks import benchmarks
+
         text, left_out = benchmarks(ask_warehouse("night_figures", workspace, night=judged_night), format)
         show_pieces([text])
         if left_out:

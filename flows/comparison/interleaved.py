@@ -17,7 +17,8 @@ from flows.export_queue import ExportQueue
 from flows.progress import board
 from flows.server.states import step_result
 from flows.shutdown import shutdown_handler
-from flows.warehouse.publish import ask_warehouse, load_store
+from flows.warehouse.publish import load_store
+from flows.warehouse.readable import ask_warehouse
 from tasks.bundle.cell import VARIANTS, Cell, Purpose, Variant
 from tasks.bundle.record import SweepNight
 from tasks.export.prebuilt import open_pte

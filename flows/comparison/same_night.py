@@ -14,7 +14,7 @@ from typing import cast
 from devices.errors import FarmError
 from flows.device.job import DeviceJob
 from flows.progress import board
-from flows.warehouse.publish import ask_warehouse
+from flows.warehouse.readable import ask_warehouse
 from tasks.bundle.cell import Cell, Variant
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.export.exported import find_export

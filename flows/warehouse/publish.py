@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Collection, Container, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import duckdb
 
@@ -15,7 +15,6 @@ from flows.warehouse.readable import readable_warehouse
 from sql.cage.connection import open_readable
 from sql.errors import InvalidDatabase, UnusableFile, WarehouseDamaged, WarehouseError
 from sql.readable import ReadableFile
-from sql.schema import query_text
 from sql.warehouse import keep_aside, open_read_only
 from tasks.bundle.names import RECORD
 from tasks.judge.decisions import read_decisions
@@ -140,12 +139,6 @@ def folder_session_id(path: Path) -> str:
     """Return the session id in the path of a bundle or its session.json: the folder's name begins with it."""
     folder = path.parent if path.name == RECORD else path
     return folder.name.partition("-")[0]
-
-
-def ask_warehouse(query: str, workspace: Workspace, **parameters: str | list[str] | None) -> list[tuple[Any, ...]]:
-    """Return the rows of a query of `sql/queries`, named without suffix, on the snapshot; raises WarehouseError."""
-    with readable_warehouse(workspace) as readable, open_readable(readable) as connection:
-        return connection.execute(query_text(query), parameters).fetchall()
 
 
 def write_report(workspace: Workspace, sweep_id: str | None, refused: Sequence[str] = ()) -> Path:

@@ -2,12 +2,16 @@
 
 import contextlib
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from sql.readable import ReadableFile, copy_for_reader
+from sql.schema import query_text
 from tasks.load.snapshot import newest_snapshot
-from tasks.results.reader import Reader, open_reader
 from tasks.store.files import scratch_folder
 from tasks.store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tasks.results.reader import Reader  # imports DuckDB, which a question in a cage needs only there
 
 _WRITABLE = 0o222  # for its owner, its group or others
 
@@ -31,7 +35,17 @@ def readable_warehouse(workspace: Workspace) -> Iterator[ReadableFile]:
 
 
 @contextlib.contextmanager
-def warehouse_reader(workspace: Workspace) -> Iterator[Reader]:
+def warehouse_reader(workspace: Workspace) -> Iterator["Reader"]:
     """Yield a reader of `readable_warehouse`; raises ReportError if its views are too old, or WarehouseError."""
+    from tasks.results.reader import open_reader
+
     with readable_warehouse(workspace) as file, open_reader(file) as reader:
         yield reader
+
+
+def ask_warehouse(query: str, workspace: Workspace, **parameters: str | list[str] | None) -> list[tuple[Any, ...]]:
+    """Return the rows of a query of `sql/queries`, named without suffix, on the snapshot; raises WarehouseError."""
+    from sql.cage.connection import open_readable
+
+    with readable_warehouse(workspace) as readable, open_readable(readable) as connection:
+        return connection.execute(query_text(query), parameters).fetchall()

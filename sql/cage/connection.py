@@ -3,16 +3,18 @@
 import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import duckdb
-import pyarrow as pa
 
 from sql.cage.cage import Cage
 from sql.cage.limits import QueryError
 from sql.cage.values import Row
 from sql.readable import ReadableFile
 from sql.warehouse import open_read_only
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # slow to import, and few queries need it
 
 
 class Reading(Protocol):
@@ -31,7 +33,7 @@ class Reading(Protocol):
     def fetchone(self) -> Any:
         """Return the first row, or None."""
 
-    def to_arrow_table(self) -> pa.Table:
+    def to_arrow_table(self) -> "pa.Table":
         """Return the rows as a table of Arrow."""
 
     def interrupt(self) -> None:
@@ -74,7 +76,9 @@ class CagedConnection:
     def fetchone(self) -> Row | None:
         return next(iter(self._fetch()), None)
 
-    def to_arrow_table(self) -> pa.Table:
+    def to_arrow_table(self) -> "pa.Table":
+        import pyarrow as pa
+
         with _duckdb_errors():
             answer = self._cage.ask(*self._query, form="arrow")
             answer.limit_to_memory()

@@ -11,9 +11,11 @@ import functools
 import math
 from collections.abc import Sequence
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+if TYPE_CHECKING:
+    import numpy as np  # slow to import, and most of those who show figures need only the limits
+    from numpy.typing import ArrayLike, NDArray
 
 IQM_VARIANCE = 1.2
 """Variance of the interquartile mean of normal values, relative to that of their mean."""
@@ -29,16 +31,20 @@ TWO_SIDED_Z = NormalDist().inv_cdf(1 - ALPHA / 2)
 _MAX_FIGURES = 1000  # all pairs of them are 8 MB; a sweep file allows no more sessions of a cell
 
 
-def interquartile_indices(values: ArrayLike) -> NDArray[np.intp]:
+def interquartile_indices(values: "ArrayLike") -> "NDArray[np.intp]":
     """Return the indices of the middle values, the smallest first; of equal ones the first comes first."""
+    import numpy as np
+
     order = np.argsort(np.asarray(values), kind="stable")
     total = len(order)
     cut = (total + 1) // 4
     return order[cut : total - max(cut, int(total == 2))]
 
 
-def interquartile_mean(values: ArrayLike) -> float:
+def interquartile_mean(values: "ArrayLike") -> float:
     """Return the interquartile mean, in the unit of the values. Raises ValueError if there are none."""
+    import numpy as np
+
     figures = np.asarray(values, float)
     if not len(figures):
         raise ValueError("no values")
@@ -51,6 +57,8 @@ def median_interval(figures: Sequence[float]) -> tuple[float, float] | None:
     It is None for fewer than 6 or more than 1,000 figures, or if one is not above 0. It is Hodges-Lehmann's on
     logarithms, from the exact distribution of Wilcoxon's signed-rank test, so the noise need only be symmetric.
     """
+    import numpy as np
+
     cut = _interval_rank(len(figures)) if len(figures) <= _MAX_FIGURES else 0
     if cut == 0 or min(figures) <= 0:
         return None
@@ -63,6 +71,8 @@ def median_interval(figures: Sequence[float]) -> tuple[float, float] | None:
 @functools.cache
 def _interval_rank(n: int) -> int:
     """Return which of the sorted averages of pairs bounds the interval, from 1 at both ends; 0 if none does."""
+    import numpy as np
+
     max_rank_sum = n * (n + 1) // 2
     # The share of all choices of signs that has the rank sum 0, 1, ...
     share = np.zeros(max_rank_sum + 1)

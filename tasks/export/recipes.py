@@ -8,8 +8,6 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import yaml
-
 from devices.errors import FarmError
 from devices.suggest import did_you_mean
 
@@ -119,6 +117,8 @@ def recipe_name(written: Any) -> str:
     unknown recipe.
     """
     if isinstance(written, str) and ": " in written:
+        import yaml  # slow to import, and most recipes are names
+
         with contextlib.suppress(yaml.YAMLError):  # then it is an unknown recipe
             written = yaml.safe_load(written)
     if isinstance(written, dict) and len(written) == 1:

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
-import duckdb
 from pydantic import AwareDatetime, BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
 
 from devices.untrusted import read_json
-from sql.warehouse import writing
-from tasks.bundle.record import BundleError
-from tasks.store.bundle_store import BundleStore
+
+if TYPE_CHECKING:
+    import duckdb  # slow to import, as are bundles, and a page needs only the rules
+
+    from tasks.store.bundle_store import BundleStore
 
 DecisionId = Annotated[str, StringConstraints(pattern="^[0-9a-f]{8}$")]
 Kind = Literal["baseline_reset", "night_exclusion", "acceptance", "note", "missing_file", "revocation"]
@@ -151,7 +152,7 @@ class Decisions:
         return missing
 
 
-def read_decisions(store: BundleStore) -> Decisions:
+def read_decisions(store: "BundleStore") -> Decisions:
     """Return the decisions of a store; a damaged file only adds a sentence to `damaged`.
 
     Raises BundleError if the store does not answer.
@@ -201,6 +202,8 @@ def accepts(acceptance: tuple[date, date], onset: date) -> bool:
 def _parse(content: bytes | Exception, path: str) -> Decision | str:
     """Return the decision in a file's content, or a sentence with the reason why there is none."""
     if isinstance(content, Exception):
+        from tasks.bundle.record import BundleError
+
         cause = getattr(content, "strerror", None) or type(content).__name__
         problem = str(content) if isinstance(content, BundleError) else f"{path}: cannot be read ({cause})"
         return f"{problem}; the decision does not count until the file can be read"
@@ -216,7 +219,7 @@ def _parse(content: bytes | Exception, path: str) -> Decision | str:
     return decision
 
 
-def read_warehouse_decisions(connection: duckdb.DuckDBPyConnection) -> Decisions:
+def read_warehouse_decisions(connection: "duckdb.DuckDBPyConnection") -> Decisions:
     """Return the decisions in a warehouse, the oldest first."""
     records = []
     for row in connection.execute(_ROWS).fetchall():
@@ -229,13 +232,15 @@ def read_warehouse_decisions(connection: duckdb.DuckDBPyConnection) -> Decisions
 
 def list_series_nights(warehouse: Path) -> list[SeriesNight]:
     """Return every night of every series in a warehouse; empty for a missing file, which is not created."""
+    from sql.warehouse import writing
+
     if not warehouse.is_file():
         return []
     with writing(warehouse) as connection:
         return [SeriesNight(*row) for row in connection.execute(_SERIES).fetchall()]
 
 
-def missing_decisions(connection: duckdb.DuckDBPyConnection, decisions: Decisions) -> list[Decision]:
+def missing_decisions(connection: "duckdb.DuckDBPyConnection", decisions: Decisions) -> list[Decision]:
     """Return the decisions of a store that a warehouse lacks, or has with another content."""
     present = set(read_warehouse_decisions(connection).records)
     return [record for record in decisions.records if record not in present]

@@ -9,7 +9,6 @@ from typing import Any
 from devices.errors import InputError
 from tasks.bundle.model_names import limit_series, unknown_series
 from tasks.bundle.remedy import remedy
-from tasks.export.entry import is_factory_name
 from tasks.judge.figures import percent_change
 from tasks.judge.pairs import SERIES
 from tasks.results.addresses import night_page
@@ -262,10 +261,17 @@ def _failure_remedies(reader: Reader, series: CellRow | CellFactsRow, nights: Se
     model, _, _ = reader.warehouse_names.get(series.model, series.model).partition("@")  # without its case
     rows = [row for night in nights for row in night.rows(FailureRow) if not row.superseded]
     for code in dict.fromkeys(row.reason_code for row in rows):
-        export = shlex.join(["etfarm", "model", "export", model, "--precision", series.precision])
-        # A model from a file is named relative to its sweep file, which the warehouse does not record.
-        is_complete = code in _OF_EXPORT and is_factory_name(model)
-        yield with_code(f"{remedy(code)}{f' `{export}` repeats the export.' if is_complete else ''}")
+        again = f" {_export_again(model, series.precision)}" if code in _OF_EXPORT else ""
+        yield with_code(f"{remedy(code)}{again}".rstrip())
+
+
+def _export_again(model: str, precision: str) -> str:
+    """Return the command that repeats an export as a sentence; empty for a model that the warehouse does not locate."""
+    from tasks.export.entry import is_factory_name  # slow to import, and few series failed
+
+    # A model from a file is named relative to its sweep file, which the warehouse does not record.
+    command = shlex.join(["etfarm", "model", "export", model, "--precision", precision])
+    return f"`{command}` repeats the export." if is_factory_name(model) else ""
 
 
 def _remedy(reader: Reader, night: VerdictRow, sessions: Sequence[str]) -> Iterator[Text]:

@@ -4,8 +4,6 @@ A name is a path such as `exports/1f3a.tar.zst`. Every file appears completely o
 """
 
 import contextlib
-import os
-import sys
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,13 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fsspec.core import url_to_fs
-from fsspec.implementations.local import LocalFileSystem
-
 from devices.errors import InputError
-from devices.untrusted import UntrustedFileError, open_untrusted
 from tasks.bundle.record import BundleError
-from tasks.store.files import write_complete
 
 SHARED = frozenset({"exports", "runners", "labs"})
 """The first folders of all names that farms and labs share."""
@@ -29,37 +22,6 @@ _MAX_BYTES = 64 << 20
 
 class TooLargeError(BundleError):
     """A file is larger than any that farms and labs write; it was not read."""
-
-
-class CompleteFiles(LocalFileSystem):  # type: ignore[misc]
-    """fsspec's local files, written completely or not at all, also after a power failure; reads only regular ones."""
-
-    def put_file(self, path1: str, path2: str, **_: object) -> None:
-        with Path(path1).open("rb") as stream:
-            write_complete(Path(path2), stream)
-
-    get_file = put_file
-
-    def pipe_file(self, path: str, value: bytes, **_: object) -> None:
-        write_complete(Path(path), value)
-
-    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: object) -> bytes:
-        try:
-            with open_untrusted(Path(path), sys.maxsize) as stream:
-                stream.seek(start or 0)
-                return stream.read(-1 if end is None else end - (start or 0))
-        except UntrustedFileError as error:
-            if error.is_missing:
-                raise FileNotFoundError(path) from None
-            raise BundleError(str(error)) from None
-
-    def isfile(self, path: str) -> bool:
-        """Return whether there is a file; its time becomes that of its last use, for `etfarm warehouse prune`."""
-        if not Path(path).is_file():
-            return False
-        with contextlib.suppress(FileNotFoundError):
-            os.utime(path)
-        return Path(path).is_file()
 
 
 @dataclass(frozen=True)
@@ -134,7 +96,11 @@ def file_system(location: str) -> tuple[Any, str]:
     Raises InputError for a URL that is not supported, or whose package is missing.
     """
     if "://" not in location:
+        from tasks.store.complete_files import CompleteFiles  # fsspec is slow to import; a list of sweeps needs none
+
         return CompleteFiles(), location
+    from fsspec.core import url_to_fs
+
     scheme = location.partition("://")[0]
     try:
         fs, path = url_to_fs(location, use_listings_cache=False)

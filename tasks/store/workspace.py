@@ -23,12 +23,13 @@ class Workspace:
     def store(self) -> "BundleStore":
         """All bundles, the source of truth; InputError for a URL that is unsupported or has credentials."""
         from tasks.store.local_store import LocalStore
-        from tasks.store.object_store import ObjectStore
 
         if self.bundles_location is None:
             return LocalStore(self.bundles, self.bundle_cache)
         if "://" not in self.bundles_location:
             return LocalStore(Path(self.bundles_location).absolute(), self.bundle_cache)
+        from tasks.store.object_store import ObjectStore  # imports fsspec, which is slow
+
         return ObjectStore(self.bundles_location, self.bundle_cache)
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flows.sweep_result import read_noise_lines
-from flows.warehouse.publish import ask_warehouse
+from flows.warehouse.readable import ask_warehouse
 from sql.warehouse import writing
 from tasks.maintain.check import check_aggregates
 from tasks.maintain.forget import forget_sessions

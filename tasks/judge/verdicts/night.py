@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tasks.bundle.robust_statistics import MIN_SESSIONS
-from tasks.judge.comparison import SideComparison
 from tasks.judge.figures import DeviceVerdict, Metric
+
+if TYPE_CHECKING:
+    from tasks.judge.comparison import SideComparison  # slow to import, and a page needs only the rules
 
 Verdict = Literal[
     "regression",
@@ -52,7 +54,7 @@ class Night:
     """Onset and day of each acceptance of before this night: a step that one accepts becomes the baseline."""
     content: str = ""
     """Equal for two nights if program, inputs, runner and executions are (macro `_content`); empty if unknown."""
-    same_night: SideComparison | None = None
+    same_night: "SideComparison | None" = None
     """The content of an earlier night (A) and this night's (B), interleaved this night."""
     inaccuracy: Mapping[str, Any] | None = None
     """Why its figures do not count although it ran: figures of the view `_inaccurate_cell`; None if accurate."""

@@ -6,13 +6,15 @@ An interleaved comparison of two contents, in the same night on the device, conf
 import math
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
-from tasks.judge.comparison import SideComparison
 from tasks.judge.figures import percent_change, signed_interval
 from tasks.judge.verdicts.night import Night
 from tasks.judge.verdicts.shift import Point, Shift
+
+if TYPE_CHECKING:
+    from tasks.judge.comparison import SideComparison  # slow to import, and a page needs only the rules
 
 INTERLEAVED = "measured interleaved"
 SameNightAnswer = Literal["confirmed", "refuted", "open"]
@@ -26,7 +28,7 @@ class Confirmation:
 
     night: str
     content: str
-    comparison: SideComparison
+    comparison: "SideComparison"
 
 
 @dataclass
@@ -64,7 +66,7 @@ class Step:
         self.is_confirmed |= is_confirmed or self.strong_nights >= 2 or self.alert_nights >= 3
         self.quiet_nights = 0
 
-    def confirm(self, current: Point, comparison: SideComparison | None) -> Confirmation | None:
+    def confirm(self, current: Point, comparison: "SideComparison | None") -> Confirmation | None:
         """Return what confirmed the content of a night; the first comparison of a content counts.
 
         `comparison` is that of the night if it confirmed the change; None without one.
@@ -117,7 +119,7 @@ def same_night_answer(current: Point, shift: Shift, night: Night, *, may_be_devi
     return "refuted" if high < shift.limit else "open"
 
 
-def describe_same_night(shift: Shift, same: SideComparison | None, when: str = "the same night") -> str:
+def describe_same_night(shift: Shift, same: "SideComparison | None", when: str = "the same night") -> str:
     """Return the result of the comparison of a night as text; empty without an interval.
 
     For a figure that confirms itself, the text is why it needs none.

@@ -1,11 +1,14 @@
 """Verdicts on nights with their figures and their reasons in words."""
 
 import math
+from typing import TYPE_CHECKING
 
-from tasks.judge.comparison import SideComparison
 from tasks.judge.verdicts.night import NightVerdict, Verdict, sessions_for_verdict
 from tasks.judge.verdicts.shift import Point, Shift
 from tasks.judge.verdicts.step import Step, is_same_content
+
+if TYPE_CHECKING:
+    from tasks.judge.comparison import SideComparison  # slow to import, and a page needs only the rules
 
 
 def nights_text(step: Step) -> str:
@@ -47,7 +50,7 @@ def build_verdict(
     shift: Shift,
     since: str | None,
     why: str,
-    decided_by: SideComparison | None = None,
+    decided_by: "SideComparison | None" = None,
 ) -> NightVerdict:
     """Return the verdict on a night that was compared; figures are those of `decided_by`, if there is one."""
     metric = shift.metric

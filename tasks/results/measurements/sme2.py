@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tasks.bundle.robust_statistics import MIN_SESSIONS
-from tasks.judge.comparison import SideComparison, compare
 from tasks.results.cells import CellRow, PairRow, by_cell_or_pair
 from tasks.results.devices import DeviceRow
 from tasks.results.measurements.latency import NO_INTERVAL, LatencyRow
@@ -25,6 +24,9 @@ from tasks.results.table import (
     toned,
 )
 from tasks.results.text import TIMES, Code, Text, counted, in_ms, in_percent, series_conditions
+
+if TYPE_CHECKING:
+    from tasks.judge.comparison import SideComparison
 
 MIN_SPEEDUP = 1.1
 """A speed-up below this counts as none: one sweep cannot show smaller ones."""
@@ -81,8 +83,10 @@ class SpeedupRow(PairRow):
     times_off_ms: list[float] | None
 
     @property
-    def comparison(self) -> SideComparison:
+    def comparison(self) -> "SideComparison":
         """The speed-up from the sessions, with its interval."""
+        from tasks.judge.comparison import compare  # slow to import, and many farms have no device with SME2
+
         return compare(self.times_on_ms or (), self.times_off_ms or ())
 
     def reason_cell(self, cell: Cell) -> Cell:

@@ -11,7 +11,7 @@ from urllib.request import urlopen
 import pytest
 
 from devices.errors import InputError
-from flows.cli.trace_output import open_viewer
+from flows.cli.trace_viewer import open_viewer
 from tasks.etdump.reader import read_etdump
 from tasks.etdump.trace import as_chrome_json, build_slices
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump

