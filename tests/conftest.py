@@ -1,11 +1,12 @@
 """Fixtures that several tests share."""
 
+import gc
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,13 +71,15 @@ _SERVED = {
         *("test_sweep", "test_sweep_result"),
     )
 }
+# These use torch and executorch, whose imports and first export take 7 s of CPU a worker.
+_EXPORTS = "tests/tasks/export/"
 _LONGEST = (
     "the lab",
+    "the exports",
     "the server",
     "tests/tasks/runner/test_cross.py",
     "tests/tasks/runner/test_source.py",
     "tests/flows/server/test_server_lost.py",
-    "tests/tasks/export/test_export.py",
 )
 # These say within half a minute whether something obvious is broken, and come before all others.
 _QUICK = tuple(
@@ -88,7 +91,9 @@ _PROGRAMS = {"adb_port", "adbd", "lab_packages", "lab_up", "qemu", "ssh_client",
 
 def _scope(nodeid: str) -> str:
     file = nodeid.partition("::")[0]
-    return "the lab" if file.startswith(LAB_ROOMS) else "the server" if file in _SERVED else file
+    if file.startswith(LAB_ROOMS):
+        return "the lab"
+    return "the server" if file in _SERVED else "the exports" if file.startswith(_EXPORTS) else file
 
 
 def _position(scope: str) -> int:
@@ -100,6 +105,20 @@ def _position(scope: str) -> int:
 def _needs_programs(item: pytest.Item) -> bool:
     fixtures = getattr(item, "fixturenames", ())
     return bool(_scope(item.nodeid) == "the lab" or item.get_closest_marker("lab") or _PROGRAMS.intersection(fixtures))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look through what the collection imports in no garbage collection, neither during it nor in any test.
+
+    It is a million objects: without this, each test process spends seconds of CPU on them.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before the option -m selects
@@ -120,7 +139,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 # pytest-xdist 3.8 does not honour `--dist loadgroup` and its marker xdist_group under pytest 9.
 class ByFileOrLab(LoadScopeScheduling):  # type: ignore[misc]
-    """A file's tests share a worker, and so do all that need the lab, and all that need a Prefect server."""
+    """A file's tests share a worker, and so do all that need the lab, a Prefect server or torch."""
 
     def _split_scope(self, nodeid: str) -> str:
         return _scope(nodeid)

@@ -1,15 +1,24 @@
 """Exports that several tests of this package read, kept by their content from one test run to the next."""
 
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tasks.export.exported import Export
+from tasks.export.process.child import avoid_repeated_work
 from tasks.export.recipes import RECIPES
 from tests.fixtures.exports import export_model
 from tests.fixtures.paths import KEPT
+
+
+@pytest.fixture(scope="session", autouse=True)
+def export_process() -> None:
+    """Exports of this process are as quick as those of a process of an export."""
+    if "torch" in sys.modules:
+        avoid_repeated_work()
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ from collections import Counter
 import pytest
 
 pytest.importorskip("executorch", reason="executorch is not installed (export extra)")
-from tests.benchmarks.models import outcomes
 from tests.fixtures import generated_models, suite_models
 
 pytestmark = [pytest.mark.torch, pytest.mark.thorough, pytest.mark.long, pytest.mark.timeout(7200)]
@@ -13,6 +12,8 @@ pytestmark = [pytest.mark.torch, pytest.mark.thorough, pytest.mark.long, pytest.
 
 def judged(source: str, pairs: list[tuple[str, str]]) -> Counter[str]:
     """Count the outcomes; fails for one that is the farm's fault, or that a user would not understand."""
+    from tests.benchmarks.models import outcomes  # imports the exporter, which takes seconds
+
     every = list(outcomes(source, pairs))
     assert [each for each in every if each.kind.endswith("by the farm")] == []
     assert [each for each in every if each.is_confusing] == []
