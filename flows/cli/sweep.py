@@ -104,8 +104,11 @@ def sweep(
         "only": only,
     }
     from flows.cli.prefect_run import run_with_server, set_up_run
+    from tasks.measure.prepare import export_settings, start_exports
 
     set_up_run(f"sweep {spec.name}", "sweep", data_dir)
+    if not has_server:
+        start_exports(spec, export_settings(spec, workspace))  # while a Prefect server starts
     from flows.server.states import state_data
     from flows.sweep import sweep as sweep_flow
 

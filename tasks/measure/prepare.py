@@ -18,7 +18,7 @@ from tasks.export.export import export_cases, failed_path, is_shared, read_local
 from tasks.export.exported import Export, ExportError, NotApplicableError, read_exports
 from tasks.export.key import export_key, files_to_read
 from tasks.export.prebuilt import describe_prebuilt
-from tasks.export.process.run import OnStep
+from tasks.export.process.run import OnStep, start_server
 from tasks.measure.health import HealthError, Registry
 from tasks.measure.sweep_file import SweepSpec
 from tasks.runner.build import build_runner, find_runner_without_build
@@ -98,6 +98,12 @@ def export_settings(spec: SweepSpec, workspace: Workspace) -> ExportSettings:
     return ExportSettings(
         workspace.exports.absolute(), spec.seed, shared_files, "numerics" in spec.modes, spec.export_deadline_s
     )
+
+
+def start_exports(spec: SweepSpec, settings: ExportSettings) -> None:
+    """Start to import torch in the background if a model of a sweep has to be exported: it takes seconds."""
+    if any(quick_export_status(entry, recipe, settings).state == "to export" for entry, recipe in spec.pairs):
+        start_server(settings.folder / "logs")
 
 
 def make_export(entry: ModelEntry, recipe: str, settings: ExportSettings, tell: OnStep) -> Cases:

@@ -20,6 +20,7 @@ from tasks.export.process.child import SERVER_LOG, ExportOutcome, export, out_of
 from tasks.export.process.sandbox import export_slots, kill_descendants
 from tasks.store.files import register_unfinished
 
+_SERVER_LOG_NAME = "server.log"
 _PRELOADED = ["tasks.export.process.server"]
 _TRIES = 2  # of an export whose server has ended
 LONG_S = 10.0
@@ -52,6 +53,16 @@ def run_export(request: ExportRequest, log: Path, on_step: OnStep) -> ExportOutc
     return outcome
 
 
+def start_server(logs: Path) -> None:
+    """Start the server in the background, so that it imports torch while this process prepares its exports.
+
+    `logs` is the folder of the exports' logs.
+    """
+    logs.mkdir(parents=True, exist_ok=True)
+    with _server_lock:
+        _ensure_server(logs / _SERVER_LOG_NAME)
+
+
 def end_server() -> None:
     """Wait for the server's exports and end it; otherwise it ends with this process. A later export starts another."""
     with _server_lock:
@@ -66,7 +77,7 @@ def _run_with_retry(request: ExportRequest, log: Path, limit_bytes: int, on_step
         if outcome is not None:
             return outcome
         end_server()  # it may be about to end, and would refuse the next process
-    return ExportOutcome(error=f"the export server ended unexpectedly; its log is {log.with_name('server.log')}")
+    return ExportOutcome(error=f"the export server ended unexpectedly; its log is {log.with_name(_SERVER_LOG_NAME)}")
 
 
 def _run_once(request: ExportRequest, log: Path, limit_bytes: int, on_step: OnStep) -> ExportOutcome | None:
@@ -110,20 +121,25 @@ def _start(request: ExportRequest, log: Path, limit_bytes: int, sender: "Connect
     """Start the process of an export, and first the server if none runs."""
     with _server_lock:
         process = _context.Process(target=export, args=(request, log, limit_bytes, dict(os.environ), sender))
-        _context.set_forkserver_preload(_PRELOADED)
-        # multiprocessing's folder goes to /tmp if a socket's address in TMPDIR would be too long.
-        settings = multiprocessing.current_process()._config  # type: ignore[attr-defined]
-        if "tempdir" not in settings and len(os.fsencode(tempfile.gettempdir())) > _MAX_TMPDIR_BYTES:
-            settings["tempdir"] = tempfile.mkdtemp(prefix="pymp-", dir="/tmp")
-        register_unfinished(Path(util.get_temp_dir()))  # multiprocessing's own cleanup may not run
-        with _server_environment(log.with_name("server.log")):
-            forkserver.ensure_running()
+        _ensure_server(log.with_name(_SERVER_LOG_NAME))
         process.start()
         # Only `_end` may read the exit code: whatever starts a process later polls those that multiprocessing lists.
         multiprocessing.process._children.discard(process)  # type: ignore[attr-defined]
         assert process.pid is not None
         _running.add(process.pid)
     return process
+
+
+def _ensure_server(log: Path) -> None:
+    """Start the server unless it runs; `_server_lock` is held."""
+    _context.set_forkserver_preload(_PRELOADED)
+    # multiprocessing's folder goes to /tmp if a socket's address in TMPDIR would be too long.
+    settings = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    if "tempdir" not in settings and len(os.fsencode(tempfile.gettempdir())) > _MAX_TMPDIR_BYTES:
+        settings["tempdir"] = tempfile.mkdtemp(prefix="pymp-", dir="/tmp")
+    register_unfinished(Path(util.get_temp_dir()))  # multiprocessing's own cleanup may not run
+    with _server_environment(log):
+        forkserver.ensure_running()
 
 
 def follow(

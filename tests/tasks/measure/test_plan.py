@@ -26,7 +26,13 @@ from tasks.measure.plan import (
     remaining_sessions,
     thread_counts,
 )
-from tasks.measure.prepare import ExportSettings, make_export, quick_export_status, verified_export_status
+from tasks.measure.prepare import (
+    ExportSettings,
+    make_export,
+    quick_export_status,
+    start_exports,
+    verified_export_status,
+)
 from tests.fixtures.plans import NIGHT, a_spec, an_export, ended, planned
 from tests.fixtures.stand_in import write_export
 
@@ -180,6 +186,18 @@ def test_a_numerics_program_that_failed_is_ready_with_its_error(
     # when it is exported after all, then the error is gone
     write_export(tmp_path / export_key(ExportRequest(LINEAR, "fp32", tmp_path, taps=True)))
     assert statuses() == [("ready", None)] * 2
+
+
+@pytest.mark.parametrize("is_exported", [False, True])
+def test_the_export_server_starts_early_only_if_a_model_has_to_be_exported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_exported: bool
+) -> None:
+    started: list[Path] = []
+    monkeypatch.setattr("tasks.measure.prepare.start_server", started.append)
+    if is_exported:
+        write_export(tmp_path / export_key(ExportRequest(LINEAR, "fp32", tmp_path)))
+    start_exports(a_spec(models=["linear"], precisions=["fp32"]), ExportSettings(tmp_path, 0, None, False))
+    assert started == ([] if is_exported else [tmp_path / "logs"])
 
 
 CELL = Cell("phone", "linear", "fp32", 1, "sme2_off", "timing", 20, 3)
