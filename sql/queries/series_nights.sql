@@ -57,7 +57,6 @@ SELECT
     changed,
     cause,
     reason,
-    content.build,
     content.executorch_version,
     sessions.sessions
 FROM judged

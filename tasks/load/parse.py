@@ -78,7 +78,8 @@ def _are_large(paths: Sequence[Path]) -> bool:
 def _parse_in_processes(paths: Sequence[Path], processes: int) -> Iterator[tuple[Path, Rows | str]]:
     """Yield what `parse` does, read in several processes.
 
-    They are a few paths ahead of the consumer, so that it can insert meanwhile and memory stays bounded.
+    They are a few paths ahead of the consumer, so that it can insert meanwhile. No more are read, so that memory stays
+    bounded (backpressure).
     """
     # A forked copy of a process with threads (Prefect's, DuckDB's) can deadlock; a new one cannot.
     context = multiprocessing.get_context("spawn")

@@ -194,7 +194,7 @@ def asset(name: str, names: Iterable[tuple[str, str]], published: Collection[str
     match name:
         case "page.css":
             return File("text/css", template(name).render())
-        case "page.js" | "history.js":
+        case "page.js" | "series.js":
             return File("text/javascript", template(name).render())
         case "published.js":
             # Of pages that scripts link to, those that may be missing.

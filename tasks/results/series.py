@@ -46,7 +46,6 @@ class SeriesNightRow(Row):
     changed: str | None
     cause: str | None
     reason: str
-    build: str | None
     executorch_version: str | None
     sessions: str | None
     """`<id> <ms>` of each session, separated by commas, with ` -` if the time of the night is not made from it."""

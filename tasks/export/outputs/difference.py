@@ -53,7 +53,7 @@ class Difference:
     None if the tensors are equal, which would be infinite, and if the reference is 0 everywhere.
     """
     cosine: float | None
-    """Cosine of the angle between both, -1 to 1; None if one is 0 everywhere."""
+    """Cosine similarity of both, -1 to 1; None if one is 0 everywhere."""
     top1_agreement: float | None
     """Share of rows that choose the same class, 0 to 1: see `has_choices`. Of integers, the share of equal elements."""
 

@@ -1,6 +1,6 @@
 """The pages of a device and of all devices. A device: its facts, nights, series, and their histories as files.
 
-`templates/history.js.j2` draws the series that the address names. A file has all series of a device in one week, so
+`templates/series.js.j2` draws the series that the address names. A file has all series of a device in one week, so
 that one more night changes one small file of each device, and no page of a series.
 """
 

@@ -30,9 +30,7 @@ from tasks.results.incidents import open_incidents, read_incidents
 from tasks.results.series import SeriesRow
 from tasks.results.table import Row
 
-ASSETS = tuple(
-    f"assets/{name}" for name in ("page.css", "page.js", "history.js", "vega.js", "names.js", "published.js")
-)
+ASSETS = tuple(f"assets/{name}" for name in ("page.css", "page.js", "series.js", "vega.js", "names.js", "published.js"))
 _MAX_NIGHTS = 14
 """Older nights and their sweeps have no published page; histories show all nights."""
 _MAX_SERIES_COMPARED = 2000
