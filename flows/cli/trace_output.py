@@ -10,7 +10,8 @@ from tasks.bundle.names import ETDUMP, RECORD
 from tasks.bundle.record import SessionRecord
 from tasks.bundle.robust_statistics import interquartile_indices, interquartile_mean
 from tasks.bundle.variant_word import variant_word
-from tasks.etdump.reader import Etdump, read_etdump
+from tasks.etdump.columns import Etdump
+from tasks.etdump.reader import read_etdump
 from tasks.etdump.trace import as_chrome_json, build_slices
 from tasks.etdump.tree import build_runs, clock_without_time, negative_time, several_methods, unfinished_execution
 from tasks.pages.rows import table_lines

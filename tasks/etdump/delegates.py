@@ -195,20 +195,19 @@ class DelegateCalls:
         start, end = events.start_ns[dispatches] + later, events.end_ns[dispatches] + later
         return _with_times(events, dispatches, start, end), rows[:0]
 
+    @property
+    def have_only_host_times(self) -> bool:
+        """Whether the events of all calls count wherever they lie, as far as `count_once` has found no other reason."""
+        delegates = [self._delegates[group] for group in self._reports - {self._outside}]
+        is_plain = self._outside not in self._reports and not self._reasons and not self._notes
+        return is_plain and all(delegate.times is Times.HOST for delegate in delegates)
+
     def count_once(self) -> tuple[Rows, Positions]:
         """Return (parent, self time in ns) of each event, as nesting.py does, without what is not a time of its call.
 
         Changes `execution` and `parent`. Call it once, after aborted executions were left out.
         """
-        events, parent = self.timeline, self._parent
-        rows = self._rows[self._execution[self._rows] >= 0]
-        strays = events.start_ns[rows] < events.start_ns[parent[rows]]
-        strays |= events.end_ns[rows] > events.end_ns[parent[rows]]
-        for group in np.unique(self._call_groups(rows[strays])).tolist():
-            if group == self._outside:
-                self._reasons[group] = ""
-            elif self._delegates[group].times is Times.UNKNOWN:
-                self._reasons[group] = _NOT_IN_CALL
+        self._judge_strays()
         self._leave_out()
         nested, self_ns = count_once(self.timeline, self._parent)
         # A call that is shorter than its operators is shown as a total.
@@ -219,6 +218,18 @@ class DelegateCalls:
             self._leave_out()
             nested, self_ns = count_once(self.timeline, self._parent)
         return nested, self_ns
+
+    def _judge_strays(self) -> None:
+        """Record the groups whose clock is unknown, because their events lie outside of any call or of theirs."""
+        events, parent = self.timeline, self._parent
+        rows = self._rows[self._execution[self._rows] >= 0]
+        strays = events.start_ns[rows] < events.start_ns[parent[rows]]
+        strays |= events.end_ns[rows] > events.end_ns[parent[rows]]
+        for group in np.unique(self._call_groups(rows[strays])).tolist():
+            if group == self._outside:
+                self._reasons[group] = ""
+            elif self._delegates[group].times is Times.UNKNOWN:
+                self._reasons[group] = _NOT_IN_CALL
 
     def _leave_out(self) -> None:
         """Set execution and parent of events without a usable time to -1."""

@@ -8,6 +8,7 @@ The flatbuffers package is not used: it reads one field per Python call and does
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +30,14 @@ class Buffer:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self.size_bytes = len(data)
-        self._used: list[int] | None = None
+        self._used: list[tuple[Positions, Positions]] | None = None
 
-    def require_inside(self, at: Positions, width: int | Positions, what: str, *, is_shared: bool = False) -> None:
+    def require_inside(
+        self,
+        at: Positions,
+        width: int | Positions,
+        what: str,
+    ) -> None:
         """Raise CorruptTables unless `width` bytes from every position lie in the file."""
         if not len(at):
             return
@@ -39,33 +45,44 @@ class Buffer:
         if at.min() < 0 or ends.max() > self.size_bytes:
             outside = (at < 0) | (ends > self.size_bytes)
             raise CorruptTables(f"{what} points to byte {int(at[outside][0])} of {self.size_bytes}")
-        if self._used is not None and not is_shared and (present := at > 0).any():
-            self._used += [int(at[present].min()), int(ends[present].max())]
 
     @contextmanager
-    def recording_use(self) -> Iterator[list[int]]:
-        """Yield a list of positions: what the block reads lies between the least and the largest, except vtables."""
+    def recording_use(self) -> Iterator[list[tuple[Positions, Positions]]]:
+        """Yield a list to which reading adds (begin, end) of the tables, vectors and texts that it reads."""
         self._used = []
         try:
             yield self._used
         finally:
             self._used = None
 
+    def use(self, at: Positions, width: int | Positions) -> None:
+        """Record that `width` bytes from each present position are read."""
+        if self._used is not None:
+            present = np.flatnonzero(at)
+            self._used.append((at[present], (at + width)[present]))
+
     def rows(self, first: int, step: int, count: int, width: int) -> NDArray[np.uint8]:
         """Return `count` rows of `width` bytes, `step` bytes after each other; the caller has checked the bounds."""
         return np.ndarray((count, width), np.uint8, self._data, offset=first, strides=(step, 1))
 
-    def read(self, at: Positions, dtype: str) -> Positions:
+    def read(self, at: NDArray[np.signedinteger[Any]], dtype: str) -> Positions:
         """Return the little-endian numbers at checked positions, aligned or not; an unsigned 64-bit one wraps."""
         shape = (self.size_bytes - np.dtype(dtype).itemsize + 1,)
         everywhere: NDArray[np.int64] = np.ndarray(shape, dtype, self._data, strides=(1,))
-        return everywhere[at].astype(np.int64)
+        numbers: Positions = everywhere[at].astype(np.int64)
+        return numbers
+
+    def numbers(self, at: NDArray[np.signedinteger[Any]], dtype: str, default: int) -> Positions:
+        """Return the numbers at checked positions, `default` where one is absent."""
+        numbers: Positions = np.where(at > 0, self.read(at, dtype), default)
+        return numbers
 
     def follow(self, at: Positions, what: str) -> Positions:
         """Return where the 32-bit offsets at `at` lead, with room for at least 4 bytes there; absent stays absent."""
         self.require_inside(at, 4, what)
         target = np.where(at > 0, at + self.read(at, "<u4"), 0)
         self.require_inside(target, 4, what)
+        self.use(target, 4)
         return target
 
     def lengths(self, at: Positions, element_bytes: int, what: str) -> Positions:
@@ -77,6 +94,7 @@ class Buffer:
         self.require_inside(at, 4 + counts * element_bytes, f"the end of {what}")
         if int(counts.sum()) * element_bytes > self.size_bytes:
             raise CorruptTables(f"{what}: its lengths add up to more than the file")
+        self.use(at, 4 + counts * element_bytes)
         return counts
 
     def offset_vectors(self, at: Positions, what: str) -> Iterator[tuple[Positions, Positions]]:
@@ -107,6 +125,7 @@ class Buffer:
         self.require_inside(ends, 1, f"the end of {what}")
         if self.read(ends, "u1").any():
             raise CorruptTables(f"{what} does not end with a zero byte")
+        self.use(ends, 1)
         data = self._data
         return index, [data[start:end] for start, end in zip((positions + 4).tolist(), ends.tolist(), strict=True)]
 
@@ -120,11 +139,13 @@ class Tables:
         self._what = what
         buffer.require_inside(at, 4, what)
         self._vtables, self._vtable_of = _distinct(at - buffer.read(at, "<i4"))
-        buffer.require_inside(self._vtables, 4, f"the vtable of {what}", is_shared=True)
+        buffer.require_inside(self._vtables, 4, f"the vtable of {what}")
         self._vtable_bytes = buffer.read(self._vtables, "<u2")
         self._table_bytes = buffer.read(self._vtables + 2, "<u2")
-        buffer.require_inside(self._vtables, self._vtable_bytes, f"the vtable of {what}", is_shared=True)
-        buffer.require_inside(at, self._table_bytes[self._vtable_of], what)
+        buffer.require_inside(self._vtables, self._vtable_bytes, f"the vtable of {what}")
+        table_bytes = self._table_bytes[self._vtable_of]
+        buffer.require_inside(at, table_bytes, what)
+        buffer.use(at, table_bytes)
 
     def field(self, number: int, width: int) -> Positions:
         """Return the position of field `number`, of `width` bytes, in each table; 0 if the field is absent."""
@@ -139,8 +160,7 @@ class Tables:
 
     def numbers(self, number: int, dtype: str, default: int) -> Positions:
         """Return field `number` of each table as a number, `default` where it is absent."""
-        at = self.field(number, np.dtype(dtype).itemsize)
-        return np.where(at > 0, self._buffer.read(at, dtype), default)
+        return self._buffer.numbers(self.field(number, np.dtype(dtype).itemsize), dtype, default)
 
     def references(self, number: int, what: str) -> Positions:
         """Return the position that field `number` of each table refers to (a table, vector or string); 0 if absent."""

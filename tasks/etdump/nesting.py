@@ -71,16 +71,21 @@ def count_once(events: EventColumns, parent: Rows) -> tuple[Rows, Positions]:
     The self times of an execution add up to its `Method::execute` exactly. A delegated operator keeps its parent.
     """
     overlaps = _Overlaps(events, parent)
-    overlaps.resolve(_parents_of_overlapping(events, parent))
-    self_ns = overlaps.counted.copy()
-    for first in range(0, len(parent), _BLOCK):  # all at once would take as much memory again
-        owner = overlaps.owner[first : first + _BLOCK]
-        owned = np.flatnonzero(owner >= 0)
-        np.subtract.at(self_ns, owner[owned], overlaps.counted[first + owned])
-    return overlaps.parent, self_ns
+    overlaps.resolve(parents_of_overlapping(events, parent))
+    return overlaps.parent, self_times(overlaps.counted, overlaps.owner)
 
 
-def _parents_of_overlapping(events: EventColumns, parent: Rows) -> set[int]:
+def self_times(counted: Positions, owner: Rows) -> Positions:
+    """Return the counted time of each event without that of the events that it owns; -1 owns none."""
+    self_ns = counted.copy()
+    for first in range(0, len(owner), _BLOCK):  # all at once would take as much memory again
+        owner_of_block = owner[first : first + _BLOCK]
+        owned = np.flatnonzero(owner_of_block >= 0)
+        np.subtract.at(self_ns, owner_of_block[owned], counted[first + owned])
+    return self_ns
+
+
+def parents_of_overlapping(events: EventColumns, parent: Rows) -> set[int]:
     """Return the parents whose children do not follow each other on one clock."""
     parents: set[int] = set()
     of_method = events.is_method[parent]  # without a parent it is the last event's flag, which is not used

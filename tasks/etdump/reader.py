@@ -8,19 +8,19 @@ delegates.py interprets their events.
 
 import os
 import sys
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from devices.errors import FarmError
 from devices.untrusted import UntrustedFileError, open_untrusted
+from tasks.etdump.columns import Etdump
 from tasks.etdump.delegates import Backends, DelegateCalls
-from tasks.etdump.event_columns import INIT, EventColumns, read_event_columns
-from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
-from tasks.etdump.nesting import Rows, parents_by_instruction
+from tasks.etdump.event_columns import INIT, read_event_columns
+from tasks.etdump.executions import find_executions, leave_out_aborted
+from tasks.etdump.flatbuffer import Buffer, CorruptTables, Tables
+from tasks.etdump.layouts import layouts
+from tasks.etdump.nesting import parents_by_instruction
 
 _IDENTIFIER = b"ED00"
 _HEADER_BYTES = 12  # size prefix, root offset, identifier
@@ -28,58 +28,6 @@ _HEADER_BYTES = 12  # size prefix, root offset, identifier
 
 class EtdumpError(FarmError):
     """A file is not an ETDump, is truncated or contradicts itself; nothing of it is used."""
-
-
-@dataclass(frozen=True, eq=False)
-class Etdump:
-    """The profile events of an ETDump as columns of equal length, one row an event, in file order.
-
-    The `self_ns` of all events of an execution add up to its `execute_ns` exactly; the self times of `Method::execute`
-    and its calls are the unattributed time. None is negative unless the runtime's own events contradict each other.
-    """
-
-    names: tuple[str, ...]
-    """Distinct event names: name, else the delegate's text id, else `delegate:<number>`, else `(unnamed)`; and those of
-    estimates and of delegates whose calls are shown as a total."""
-    run_data_index: NDArray[np.int32]
-    """Position of the event's run_data in the file."""
-    execution: NDArray[np.int32]
-    """Number of the execution that the event belongs to, from 0 in file order; -1 outside any (loading, aborted), and
-    for events of delegates that are not times of their call."""
-    name_id: NDArray[np.int32]
-    """Index into `names`."""
-    kind: NDArray[np.uint8]
-    """An EventKind. A delegate call that is shown as a total has the kind of an operator."""
-    chain_index: NDArray[np.int32]
-    """Chain of the instruction; -1 for none."""
-    instruction_id: NDArray[np.int32]
-    """Instruction that the event belongs to; -1 for none. It repeats in an execution that loops."""
-    start_ns: NDArray[np.int64]
-    """Start, on the clock of the runtime or delegate that reported the event."""
-    end_ns: NDArray[np.int64]
-    """End on the same clock; never before the start."""
-    self_ns: NDArray[np.int64]
-    """dur_ns without the time of the events inside this one; overlapping times count once, see nesting.py."""
-    parent: NDArray[np.int32]
-    """Row of the event that this one ran inside: `Method::execute`, a call (always one for a delegated operator that
-    was called), a portable operator or a scope; -1 for none."""
-    execute_ns: NDArray[np.int64]
-    """Duration of each execution's `Method::execute`."""
-    loaded_methods: int
-    """Number of `Method::init` events: the runtime writes one for each method that it loads. No event names a method,
-    so the executions of a file with several cannot be distinguished; 0 if loading was not recorded."""
-    unfinished_events: int
-    """Number of calls and operators that belong to an execution without `Method::execute`: it was aborted."""
-    delegate_notes: tuple[str, ...]
-    """A sentence about each delegate whose events are not simply times of their calls."""
-
-    @property
-    def executions(self) -> int:
-        return len(self.execute_ns)
-
-    @cached_property
-    def dur_ns(self) -> NDArray[np.int64]:
-        return self.end_ns - self.start_ns
 
 
 def read_etdump(source: Path | bytes, *, name: str | None = None, backends: Backends | None = None) -> Etdump:
@@ -94,8 +42,10 @@ def read_etdump(source: Path | bytes, *, name: str | None = None, backends: Back
         _require_complete(content[:_HEADER_BYTES], len(content))
     except CorruptTables as error:
         raise EtdumpError(f"{label} {error}") from None
+    if (alike := layouts.read(content, backends)) is not None:
+        return alike
     try:
-        return _build_etdump(Buffer(content), backends)
+        return _build_etdump(content, backends)
     except CorruptTables as error:
         raise EtdumpError(f"{label} is corrupted: {error}") from None
 
@@ -133,19 +83,20 @@ def _require_complete(header: bytes, size_bytes: int) -> None:
         raise CorruptTables(f"is corrupted: it has {size_bytes} bytes, but its header states {declared_bytes}")
 
 
-def _build_etdump(buffer: Buffer, backends: Backends | None) -> Etdump:
+def _build_etdump(content: bytes, backends: Backends | None) -> Etdump:
     """Return the events of a file with their executions, parents and self times; raises CorruptTables."""
+    buffer = Buffer(content)
     root = Tables(buffer, buffer.follow(np.array([4]), "the root"), "the root")
     read = read_event_columns(buffer, root)
-    execution, methods = _find_executions(read)
+    execution, methods = find_executions(read)
     parent = parents_by_instruction(read, execution, methods)
     calls = DelegateCalls(read, execution, parent, backends)
-    _leave_out_aborted(execution, parent, calls.timeline, methods)
+    leave_out_aborted(execution, parent, calls.timeline, methods)
     # A delegate that reports loading has no chain.
     unfinished = (execution < 0) & ~read.is_method & ~read.is_scope & (read.chain >= 0)
     nested, self_ns = calls.count_once()
     names, name_id, kind = calls.renamed()
-    return Etdump(
+    dump = Etdump(
         names=names,
         run_data_index=read.run,
         execution=execution,
@@ -162,43 +113,6 @@ def _build_etdump(buffer: Buffer, backends: Backends | None) -> Etdump:
         unfinished_events=int(np.count_nonzero(unfinished)),
         delegate_notes=calls.notes(),
     )
-
-
-def _find_executions(events: EventColumns) -> tuple[Rows, Positions]:
-    """Return the execution of each event, -1 for none, and the rows of `Method::execute`.
-
-    An event belongs to the next `Method::execute` of its run_data. Loading and an aborted execution may share that
-    run_data: their events began before `Method::execute`. The events of delegates may have other clocks; those before
-    an aborted call or operator are left out with it, and see `_leave_out_aborted` for the others.
-    """
-    methods = np.flatnonzero(events.is_method)
-    if not len(methods):
-        return np.full(len(events.run), -1, np.int32), methods
-    following = np.cumsum(events.is_method, dtype=np.int32) - events.is_method
-    method = methods.astype(np.int32)[np.minimum(following, len(methods) - 1)]
-    inside = (following < len(methods)) & (events.run[method] == events.run)
-    early = inside & ~events.is_delegated & (events.start_ns < events.start_ns[method])
-    # A scope that began earlier may end in the middle of the execution, so it shows nothing about its neighbours.
-    aborted = np.flatnonzero(early & ~events.is_scope)
-    inside &= ~early
-    if len(aborted):
-        last_aborted = np.full(len(methods) + 1, -1, np.int32)
-        np.maximum.at(last_aborted, following[aborted], aborted.astype(np.int32))
-        inside &= np.arange(len(events.run), dtype=np.int32) > last_aborted[following]
-    return np.where(inside, following, np.int32(-1)), methods
-
-
-def _leave_out_aborted(execution: Rows, parent: Rows, events: EventColumns, methods: Positions) -> None:
-    """Take delegated operators of an aborted call, which has no event, out of the next execution.
-
-    They began before `Method::execute` and have no call, or a call whose other operators began after it, which shows
-    that the delegate uses the runtime's clock. `execution` and `parent` of such operators become -1.
-    """
-    rows = np.flatnonzero(events.is_delegated & (execution >= 0))
-    is_early = events.start_ns[rows] < events.start_ns[methods[execution[rows]]]
-    if not is_early.any():
-        return
-    on_the_clock = events.is_method.copy()
-    on_the_clock[parent[rows[~is_early]]] = True
-    aborted = rows[is_early & on_the_clock[parent[rows]]]
-    execution[aborted] = parent[aborted] = -1
+    if calls.have_only_host_times:
+        layouts.add(content, backends, read, dump)
+    return dump

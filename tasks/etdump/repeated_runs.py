@@ -36,10 +36,19 @@ def longest_progression(at: Positions, lengths: Positions) -> tuple[int, int, in
 class Template:
     """The bytes of a run that was read and checked."""
 
-    def __init__(self, buffer: Buffer, used: Sequence[int], tables: Sequence[Positions], times: Sequence[Positions]):
-        """`used` are positions around its bytes; `times` those of start and end of each event, 0 for an absent one."""
-        self._buffer, self._first, self._width = buffer, min(used), max(used) - min(used)
-        self._tables, self._times = np.concatenate(tables), times
+    def __init__(
+        self,
+        buffer: Buffer,
+        used: Sequence[tuple[Positions, Positions]],
+        tables: Sequence[Positions],
+        times: Sequence[Positions],
+    ) -> None:
+        """`used` are begin and end of all its parts; `times` the starts and the ends of its events, 0 for absent."""
+        self._buffer, self._tables, self._times = buffer, np.concatenate(tables), times
+        begin, end = _whole_parts(*(np.concatenate(each) for each in zip(*used, strict=True)))
+        self._first, self._width = int(begin[0]), int(end.max() - begin[0])
+        # If parts share bytes, a time could be something else, too; no runner writes such a file.
+        self._can_repeat = self._width <= _MAX_RUN_BYTES and bool((begin[1:] >= end[:-1]).all())
         # The distance from a table to its vtable, which all runs share, changes with the table's position.
         self._distances = buffer.read(self._tables, "<u4")
         self._compared = np.full(self._width, 255, np.uint8)
@@ -47,20 +56,20 @@ class Template:
             for byte in range(width):
                 self._compared[at - self._first + byte] = 0
 
-    def times(self, step: int, runs: int) -> Iterator[tuple[Positions, Positions]]:
-        """Yield (start, end), with a row per run, of this run and of those that repeat it, some runs at a time.
+    def times(self, step: int, runs: int) -> Iterator[list[Positions]]:
+        """Yield where start and end are, with a row per run, of this run and of those that repeat it, some at a time.
 
         Up to `runs` runs are `step` bytes after each other; the first one that differs ends the iteration.
         """
         room = self._first - _FIRST_POSITION if step < 0 else self._buffer.size_bytes - self._first - self._width
         runs = min(runs, room // abs(step) + 1)
-        if self._width > _MAX_RUN_BYTES or self._buffer.size_bytes >= _MAX_FILE_BYTES:
+        if not self._can_repeat or self._buffer.size_bytes >= _MAX_FILE_BYTES:
             runs = 1
         at_once = max(1, _COMPARED_BYTES // self._width)
         for first in range(0, runs, at_once):
             shifts = step * np.arange(first, min(first + at_once, runs))
             same = self._count_same(shifts, step)
-            yield self._read(shifts[:same])
+            yield [np.where(at > 0, at + shifts[:same, None], 0) for at in self._times]
             if same < len(shifts):
                 return
 
@@ -77,9 +86,10 @@ class Template:
         differs |= (distances != (self._distances + shifts[:, None]) % (1 << 32)).any(axis=1)
         return int(differs.argmax()) if differs.any() else len(shifts)
 
-    def _read(self, shifts: Positions) -> tuple[Positions, Positions]:
-        start, end = (np.zeros((len(shifts), len(at)), np.int64) for at in self._times)
-        for at, values in zip(self._times, (start, end), strict=True):
-            present = np.flatnonzero(at)
-            values[:, present] = self._buffer.read(at[present] + shifts[:, None], "<u8")
-        return start, end
+
+def _whole_parts(begin: Positions, end: Positions) -> tuple[Positions, Positions]:
+    """Return (begin, end) of the parts, in order; of those that begin at one place, the longest."""
+    order = np.lexsort((-end, begin))
+    begin, end = begin[order], end[order]
+    is_first = np.append(True, begin[1:] != begin[:-1])
+    return begin[is_first], end[is_first]

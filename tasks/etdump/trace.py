@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tasks.etdump.columns import Etdump
 from tasks.etdump.event_names import KIND_NAMES, EventKind
-from tasks.etdump.reader import Etdump
 
 RUNTIME = "runtime"
 

@@ -5,12 +5,13 @@ Executions that are not repeated measurements of one method have no common figur
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.etdump.columns import Etdump, Layout
 from tasks.etdump.event_names import KIND_NAMES, EventKind, OperatorName, parse_operator
-from tasks.etdump.reader import Etdump
 
 _CALLS = ("delegate_call", "operator_call")
 _OPERATORS = ("delegated", "portable")
@@ -48,14 +49,47 @@ class Runs:
     """See Etdump."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Shape:
+    """What the runs of all ETDumps of one layout have in common; see Runs."""
+
+    rows: NDArray[np.int64]
+    """The rows of the events of executions in the ETDump."""
+    methods: NDArray[np.int64]
+    """The rows of `Method::execute` of each run."""
+    tree: tuple[TreeNode, ...]
+    run: NDArray[np.int64]
+    node: NDArray[np.int64]
+
+
+_SHAPES: WeakKeyDictionary[Layout, _Shape] = WeakKeyDictionary()
+
+
 def build_runs(dump: Etdump) -> Runs:
     """Return the executions of an ETDump; events outside any execution (loading) are left out."""
+    shape = _SHAPES.get(dump.layout)
+    if shape is None:
+        shape = _SHAPES[dump.layout] = _shape(dump)
+    run_start = dump.start_ns[shape.methods]
+    return Runs(
+        execute_ns=dump.execute_ns,
+        run_start_ns=run_start,
+        tree=shape.tree,
+        run=shape.run,
+        node=shape.node,
+        start_ns=dump.start_ns[shape.rows] - run_start[shape.run],
+        dur_ns=dump.dur_ns[shape.rows],
+        self_ns=dump.self_ns[shape.rows],
+        delegate_notes=dump.delegate_notes,
+    )
+
+
+def _shape(dump: Etdump) -> _Shape:
     rows = np.flatnonzero(dump.execution >= 0)
     position = np.full(len(dump.execution) + 1, -1, np.int64)  # the last element is for parent -1
     position[rows] = np.arange(len(rows))
     parent = position[dump.parent[rows]]
     run = dump.execution[rows].astype(np.int64)
-    run_start = dump.start_ns[rows][dump.kind[rows] == EventKind.METHOD]
     columns = [column[rows] for column in (dump.name_id, dump.kind, dump.chain_index, dump.instruction_id)]
     count = len(dump.execute_ns)
     each = events_of_each(count, run, [*columns, np.where(parent < 0, parent, np.arange(len(parent)) - parent)])
@@ -70,17 +104,7 @@ def build_runs(dump: Etdump) -> Runs:
         above = int(node[parent[event]]) if parent[event] >= 0 else -1
         place = int(dump.chain_index[row]), int(dump.instruction_id[row])
         tree.append(TreeNode(above, KIND_NAMES[kind], name, *place, parse_operator(name, kind)))
-    return Runs(
-        execute_ns=dump.execute_ns,
-        run_start_ns=run_start,
-        tree=tuple(tree),
-        run=run,
-        node=node,
-        start_ns=dump.start_ns[rows] - run_start[run],
-        dur_ns=dump.dur_ns[rows],
-        self_ns=dump.self_ns[rows],
-        delegate_notes=dump.delegate_notes,
-    )
+    return _Shape(rows, rows[dump.kind[rows] == EventKind.METHOD], tuple(tree), run, node)
 
 
 def events_of_each(count: int, run: NDArray[np.int64], columns: Sequence[NDArray[np.integer]]) -> int:

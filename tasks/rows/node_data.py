@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tasks.etdump.reader import Etdump
+from tasks.etdump.columns import Etdump
 from tasks.etdump.tree import build_runs
 from tasks.rows.sources import Sources, node_sources
 

@@ -13,7 +13,8 @@ from devices.untrusted import UntrustedFileError, parse_json, read_untrusted, sa
 from tasks.bundle.layer_drift import read_layer_drift
 from tasks.bundle.names import ETDUMP, LAYER_DRIFT, MAX_FILE_BYTES, MAX_LOG_BYTES, MAX_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, SessionRecord
-from tasks.etdump.reader import Etdump, read_content, read_etdump
+from tasks.etdump.columns import Etdump
+from tasks.etdump.reader import read_content, read_etdump
 from tasks.etdump.tree import Runs, build_runs, contradiction
 from tasks.rows.consistency import checksum_contradiction, contradiction_between
 from tasks.rows.kernels import kernel_rows

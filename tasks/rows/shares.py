@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.bundle.robust_statistics import interquartile_indices
+from tasks.etdump.columns import Etdump
 from tasks.etdump.event_names import EventKind, parse_operator
-from tasks.etdump.reader import Etdump
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from devices.untrusted import read_json
 from tasks.bundle.names import SOURCES
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.values import SmallCount, first_mistake
-from tasks.etdump.reader import Etdump
+from tasks.etdump.columns import Etdump
 from tasks.etdump.tree import TreeNode, build_runs, several_methods
 from tasks.rows.alignment import align
 

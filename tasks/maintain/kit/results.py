@@ -16,8 +16,9 @@ from devices.errors import FarmError, InputError
 from devices.untrusted import excerpt
 from tasks.bundle.cell import Mode, Variant
 from tasks.bundle.values import MAX_INT, first_mistake
+from tasks.etdump.columns import Etdump
 from tasks.etdump.event_names import EventKind
-from tasks.etdump.reader import Etdump, EtdumpError, read_etdump
+from tasks.etdump.reader import EtdumpError, read_etdump
 from tasks.export.recipes import RECIPES
 from tasks.maintain.kit.config import Experiment, KitConfig, check_name, kit_files
 from tasks.measure.session.check import variant_contradiction

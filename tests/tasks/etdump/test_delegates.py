@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from sql.schema import seed_rows
+from tasks.etdump.columns import Etdump
 from tasks.etdump.delegates import DELEGATES, UNRECOGNIZED
-from tasks.etdump.reader import Etdump, read_etdump
+from tasks.etdump.reader import read_etdump
 from tasks.etdump.tree import build_runs, contradiction, negative_time
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump, delegated, method
 from tests.fixtures.mutated_etdump import wrong_share

@@ -5,8 +5,9 @@ import time
 
 import pytest
 
+from tasks.etdump.columns import Etdump
 from tasks.etdump.event_names import EventKind
-from tasks.etdump.reader import Etdump, read_etdump
+from tasks.etdump.reader import read_etdump
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump, delegated, method
 
 FAST, SLOW = "Convolution (NHWC, F32) IGEMM #1", "Fully Connected (NC, F32) GEMM #1"

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tasks.etdump.columns import Etdump
 from tasks.etdump.event_names import EventKind
-from tasks.etdump.reader import Etdump, read_etdump
+from tasks.etdump.reader import read_etdump
 from tests.fixtures.etdump_builder import (
     LOADING,
     METHOD,

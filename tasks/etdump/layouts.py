@@ -1,0 +1,120 @@
+"""ETDumps in which every byte is that of an earlier ETDump, apart from the times: only these are read and checked.
+
+Sessions of one cell record the same events, so their ETDumps have the same layout. What was checked in the first one
+(offsets, names, executions, parents) depends on bytes that are equal, and on times only where they overlap or show an
+aborted execution or another clock. Of a layout that is remembered they do not; an ETDump in which they do is read as if
+there was no other.
+"""
+
+import itertools
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from tasks.etdump.columns import Etdump
+from tasks.etdump.event_columns import LONGEST_NS, MAX_LAYOUT_BYTES, EventColumns
+from tasks.etdump.executions import find_executions
+from tasks.etdump.flatbuffer import Buffer, Positions
+from tasks.etdump.nesting import Rows, parents_of_overlapping, self_times
+
+_MAX_BYTES = 4 * MAX_LAYOUT_BYTES
+"""Of all remembered ETDumps; their columns take about as much memory again."""
+_MAX_COMPARED = 4
+"""Layouts of the same size that an ETDump is compared with."""
+_Backends = Mapping[tuple[int, int], str] | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Earlier:
+    """An ETDump that was read completely; the delegates in it use the runtime's clock."""
+
+    content: bytes
+    backends: frozenset[tuple[tuple[int, int], str]]
+    events: EventColumns
+    dump: Etdump
+
+    def looks_like(self, content: bytes, backends: _Backends) -> bool:
+        return len(content) == len(self.content) and self.backends == frozenset((backends or {}).items())
+
+    def read(self, content: bytes) -> Etdump | None:
+        """Return an ETDump of this layout; None if it has another one, or times that must be interpreted."""
+        buffer, earlier, with_earlier_times = Buffer(content), Buffer(self.content), bytearray(content)
+        everywhere = np.ndarray((len(content) - 7,), "<u8", with_earlier_times, strides=(1,))
+        for at in self.events.times_at:
+            present = at[at > 0]
+            everywhere[present] = earlier.read(present, "<u8")
+        if with_earlier_times != self.content or self.method is None:
+            return None
+        return self._with_times(self.method, *(buffer.numbers(at, "<u8", 0) for at in self.events.times_at))
+
+    @cached_property
+    def method(self) -> Rows | None:
+        """The row of `Method::execute` of each event's execution, the event's own if it is in none.
+
+        None if this ETDump's times had to be interpreted.
+        """
+        timeless = np.zeros_like(self.events.start_ns)
+        execution, methods = find_executions(replace(self.events, start_ns=timeless, end_ns=timeless))
+        rows = np.arange(len(execution), dtype=np.int32)
+        method = np.where(execution >= 0, np.append(methods, -1).astype(np.int32)[execution], rows)
+        # Otherwise parts of aborted executions were left out.
+        is_whole = np.array_equal(execution, self.dump.execution)
+        return method if is_whole and self._with_times(method, self.dump.start_ns, self.dump.end_ns) else None
+
+    def _with_times(self, method: Rows, start_ns: Positions, end_ns: Positions) -> Etdump | None:
+        """Return the ETDump with these times; None if they are not times, or may change what belongs where."""
+        lasted_ns = end_ns - start_ns
+        if (start_ns < 0).any() or (lasted_ns < 0).any() or np.sum(lasted_ns, dtype=np.float64) > LONGEST_NS:
+            return None
+        if (start_ns < start_ns[method]).any():
+            return None
+        events = replace(self.events, start_ns=start_ns, end_ns=end_ns)
+        if parents_of_overlapping(events, self.dump.parent):
+            return None
+        self_ns = self_times(lasted_ns, self.dump.parent)
+        if (self_ns < 0).any():
+            return None
+        execute_ns = lasted_ns[events.is_method]
+        return replace(self.dump, start_ns=start_ns, end_ns=end_ns, self_ns=self_ns, execute_ns=execute_ns)
+
+
+class _Layouts:
+    """The ETDumps that were read last, newest first."""
+
+    def __init__(self) -> None:
+        self._earlier: tuple[_Earlier, ...] = ()
+        self._lock = threading.Lock()
+
+    def read(self, content: bytes, backends: _Backends) -> Etdump | None:
+        """Return an ETDump that differs from an earlier one only in its times; None if it must be read completely."""
+        similar = (each for each in self._earlier if each.looks_like(content, backends))
+        for earlier in itertools.islice(similar, _MAX_COMPARED):
+            if alike := earlier.read(content):
+                self._put_first(earlier)
+                return alike
+        return None
+
+    def add(self, content: bytes, backends: _Backends, events: EventColumns, dump: Etdump) -> None:
+        """Remember an ETDump whose delegates use the runtime's clock."""
+        if events.times_at:
+            for column in vars(dump).values():
+                if isinstance(column, np.ndarray):
+                    column.flags.writeable = False  # later ETDumps share it
+            self._put_first(_Earlier(content, frozenset((backends or {}).items()), events, dump))
+
+    def clear(self) -> None:
+        """Forget all, so that the next ETDump is read completely."""
+        with self._lock:
+            self._earlier = ()
+
+    def _put_first(self, earlier: _Earlier) -> None:
+        with self._lock:
+            first = [earlier, *(each for each in self._earlier if each is not earlier)]
+            sizes = itertools.accumulate(len(each.content) for each in first)
+            self._earlier = tuple(each for each, size in zip(first, sizes, strict=True) if size <= _MAX_BYTES)
+
+
+layouts = _Layouts()
