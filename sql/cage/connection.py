@@ -17,15 +17,19 @@ if TYPE_CHECKING:
     import pyarrow as pa  # slow to import, and few queries need it
 
 
-class Reading(Protocol):
+class Queryable(Protocol):
+    """What runs queries."""
+
+    def execute(self, query: str, parameters: Any = None, /) -> "Reading":
+        """Start a query with named parameters."""
+
+
+class Reading(Queryable, Protocol):
     """What readers use of a connection of DuckDB."""
 
     @property
     def description(self) -> Any:
         """A tuple for each column, its name first."""
-
-    def execute(self, query: str, parameters: Any = None, /) -> "Reading":
-        """Start a query with named parameters."""
 
     def fetchall(self) -> list[Any]:
         """Return the rows."""

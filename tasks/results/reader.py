@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar, cast
 import duckdb
 
 from devices.errors import FarmError
-from sql.cage.connection import Reading, open_readable
+from sql.cage.connection import Queryable, open_readable
 from sql.excerpt import Excerpt
 from sql.readable import ReadableFile
 from sql.schema import sql_files
@@ -75,7 +75,7 @@ class _ExcerptSweepRow(SweepRow):
 class Reader:
     """Runs the queries of pages. Rows have the short name of each model, `voice` for `./voice.py:make`."""
 
-    def __init__(self, connection: Reading, names: Mapping[str, str] | None = None) -> None:
+    def __init__(self, connection: Queryable, names: Mapping[str, str] | None = None) -> None:
         self.connection = connection
         self._names = names
         self._rows: dict[type[Row], list[Any]] = {}
@@ -97,7 +97,7 @@ class Reader:
         They are much faster where a sweep has many cells, contain no verdicts, and are valid until the next call.
         """
         self._excerpt.fill(sweep_id, {(self.warehouse_names.get(model, model), device) for model, device in measured})
-        part = Reader(self._excerpt.connection, self.names)
+        part = Reader(self._excerpt, self.names)
         (sweep,) = part.rows(_ExcerptSweepRow)
         return Answers(part, replace(sweep, discarded=0))
 
@@ -110,6 +110,11 @@ class Reader:
     @functools.cached_property
     def _excerpt(self) -> Excerpt:
         return Excerpt(self.connection)
+
+    def close(self) -> None:
+        """Remove what `excerpt` copied; the connection stays open."""
+        if "_excerpt" in self.__dict__:
+            self._excerpt.close()
 
     @functools.cached_property
     def warehouse_names(self) -> dict[str, str]:
@@ -199,7 +204,11 @@ class Answers:
 def open_reader(snapshot: ReadableFile | Path) -> Iterator[Reader]:
     """Open a warehouse file for pages; raises ReportError if its views are too old, WarehouseError if unreadable."""
     with open_readable(snapshot) as connection, view_errors(snapshot):
-        yield Reader(connection)
+        reader = Reader(connection)
+        try:
+            yield reader
+        finally:
+            reader.close()
 
 
 @contextlib.contextmanager

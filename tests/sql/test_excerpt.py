@@ -3,11 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-import duckdb
 import pytest
 
+from sql.cage.connection import Queryable, open_readable
 from sql.excerpt import Excerpt
-from sql.warehouse import open_read_only
+from sql.readable import ReadableFile
 from tests.fixtures.report import fill_every_section
 from tests.fixtures.warehouse import BundleMaker
 
@@ -20,17 +20,17 @@ VIEWS = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+@pytest.fixture(scope="module", params=["of this farm", "from elsewhere"])
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queryable]:
     maker = BundleMaker(tmp_path_factory.mktemp("filled"))
     for night in ("2026-11-20", "2026-11-21"):
         fill_every_section(maker, sweep={"sweep_id": f"smoke-{night}", "name": "smoke", "night": night})
     maker.load()
-    with open_read_only(maker.warehouse) as connection:
+    with open_readable(ReadableFile(maker.warehouse, request.param == "of this farm", maker.warehouse)) as connection:
         yield connection
 
 
-def rows_of(connection: duckdb.DuckDBPyConnection, view: str) -> dict[tuple[str, str], list[str]]:
+def rows_of(connection: Queryable, view: str) -> dict[tuple[str, str], list[str]]:
     """Return the rows of a view as texts, by sweep and model without its case."""
     answer = connection.execute(f"FROM {view}")
     columns = [name for name, *_ in answer.description or []]
@@ -43,8 +43,8 @@ def rows_of(connection: duckdb.DuckDBPyConnection, view: str) -> dict[tuple[str,
     return {name: sorted(texts) for name, texts in rows.items()}
 
 
-def test_a_view_of_an_excerpt_has_the_rows_of_its_models_and_no_others(whole: duckdb.DuckDBPyConnection) -> None:
-    measured = set(whole.execute("SELECT model, device FROM cell WHERE sweep_id = $1", [SWEEP]).fetchall())
+def test_a_view_of_an_excerpt_has_the_rows_of_its_models_and_no_others(whole: Queryable) -> None:
+    measured = set(whole.execute("SELECT model, device FROM cell WHERE sweep_id = $sweep", {"sweep": SWEEP}).fetchall())
     models = sorted({model.partition("@")[0] for model, _ in measured})
     excerpt = Excerpt(whole)
     for half in (models[::2], models[1::2]):
@@ -54,4 +54,11 @@ def test_a_view_of_an_excerpt_has_the_rows_of_its_models_and_no_others(whole: du
         # then each view has all their cases, and nothing of any other model or sweep
         for view in VIEWS:
             expected = {name: rows for name, rows in rows_of(whole, view).items() if name in {(SWEEP, m) for m in half}}
-            assert (view, rows_of(excerpt.connection, view)) == (view, expected)
+            assert (view, rows_of(excerpt, view)) == (view, expected)
+
+
+def test_nothing_of_an_excerpt_is_left_in_the_process(whole: Queryable) -> None:
+    databases = "SELECT count(*) FROM duckdb_databases()"
+    before = whole.execute(databases).fetchall()
+    Excerpt(whole).close()
+    assert whole.execute(databases).fetchall() == before

@@ -29,7 +29,7 @@ NEEDED: dict[str, set[str]] = {
     "sql 'FROM session_latency' --format csv": set(),
     "verdicts": READER,
     "verdicts --format markdown": READER,
-    "explain toy": {*READER, "numpy", "pyarrow", "ssl"},
+    "explain toy": READER,
     "compare 2026-11-19 2026-11-20": {*READER, "numpy"},
     f"trace {SESSION}": RECORDS,
     "mcp --help": set(),
