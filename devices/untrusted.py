@@ -5,13 +5,11 @@ machine. Text can act on a terminal, and parsers differ in which value they keep
 """
 
 import errno
-import hashlib
 import io
 import json
 import os
 import re
 import stat
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -134,6 +132,8 @@ def read_untrusted(path: Path, max_bytes: int) -> bytes:
 
 def hash_untrusted(path: Path, max_bytes: int) -> str:
     """Return the SHA-256 of a regular file of at most `max_bytes`; raises UntrustedFileError."""
+    import hashlib  # slow to import, and the command line needs only texts
+
     digest = hashlib.sha256()
     for block in _blocks(path, max_bytes):
         digest.update(block)
@@ -178,7 +178,7 @@ def save_fetched(name: str, remote: str, chunks: Iterable[bytes], local: Path, l
     Raises FileRefused when more than `limit_bytes` arrive, even if the device reported a smaller size, and
     TransferFailed if `local` cannot be written.
     """
-    part = local.with_name(f".{uuid.uuid4().hex}.part")
+    part = local.with_name(f".{os.urandom(16).hex()}.part")
     received = 0
     try:
         with _local_errors(name, local):

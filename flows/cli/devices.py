@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from flows.cli import runner
 from flows.cli.options import DEFAULT_DATA_DIR, DEFAULT_INVENTORY, DataDirOption, FormatOption, InventoryOption
 from flows.terminal import show, show_pieces
 from tasks.store.workspace import Workspace
@@ -24,6 +25,7 @@ app = typer.Typer(
     invoke_without_command=True,
     epilog="Example: etfarm devices --inventory deployments/inventories/local.yaml",
 )
+app.add_typer(runner.app)
 
 _WIDEST_CELL = 400  # reasons are not cut
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -4,6 +4,8 @@ import io
 import os
 import sys
 import traceback
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,44 +13,49 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
+from typer.main import get_group
 
 from devices.errors import InputError
-from flows.cli import (
-    bisect,
-    compare,
-    decisions,
-    devices,
-    doctor,
-    explain,
-    mcp,
-    model,
-    runner,
-    server,
-    site,
-    sql,
-    sweep,
-    trace,
-    validate,
-    verdicts,
-    warehouse,
-)
 from flows.cli.options import error_message
 from flows.terminal import show, show_pieces
 
 PANELS = {
-    "Measure": (sweep, validate, model, compare, bisect),
-    "Ask": (verdicts, explain, sql, trace, site, mcp),
-    "Devices": (devices, server, doctor),
-    "Maintain": (warehouse, decisions),
+    "Measure": ("sweep", "validate", "model", "compare", "bisect"),
+    "Ask": ("verdicts", "explain", "sql", "trace", "site", "mcp"),
+    "Devices": ("devices", "server", "doctor"),
+    "Maintain": ("warehouse", "decisions"),
 }
-"""The commands as `etfarm --help` lists them; each has the name of its module."""
+"""The commands as `etfarm --help` lists them; each is the module of its name."""
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands by name; the module of one is imported when it is needed, since all take 40 ms."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self:
+            raise KeyError(name)
+        group = typer.Typer(rich_markup_mode=None)
+        group.add_typer(import_module(f"flows.cli.{name}").app)
+        return get_group(group).commands[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in set(self)
+
+    def __iter__(self) -> Iterator[str]:
+        return chain(*PANELS.values())
+
+    def __len__(self) -> int:
+        return sum(map(len, PANELS.values()))
 
 
 class _PanelGroup(TyperGroup):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands()  # type: ignore[assignment]
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands in a section for each panel."""
-        for panel, modules in PANELS.items():
-            names = [module.__name__.rpartition(".")[2] for module in modules]
+        for panel, names in PANELS.items():
             with formatter.section(panel):
                 formatter.write_dl([(name, self.commands[name].get_short_help_str(66)) for name in names])
 
@@ -60,9 +67,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in chain(*PANELS.values()):
-    app.add_typer(command.app)
-devices.app.add_typer(runner.app)
 
 
 def _print_version(is_requested: bool) -> None:

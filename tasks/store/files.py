@@ -11,7 +11,6 @@ import socket
 import tempfile
 import threading
 import time
-import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -228,7 +227,7 @@ def work_folder(parent: Path) -> Iterator[Path]:
 
 def _reserve_path(parent: Path) -> Path:
     """Return a new path in `parent`, and record that this process is writing it."""
-    aside = parent / _unfinished_name(uuid.uuid4().hex[:8])
+    aside = parent / _unfinished_name(os.urandom(4).hex())
     _unfinished.add(aside)
     return aside
 
