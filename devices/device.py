@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from devices.errors import DeadlineExceeded, OutputTooLong
+
+if TYPE_CHECKING:
+    from devices.ondevice.store import Verified
 
 # The limit of a fetched file for which the caller gives none.
 FILE_LIMIT_BYTES = 256 << 20
@@ -38,6 +41,7 @@ class Device(ABC):
     A command may print `output_limit_bytes` to both streams together; more is never kept in memory.
     `collected` are folders of jobs that are not needed any more: the call before the next job removes them, or the
     release of the lease.
+    `verified` are the states of files in its store, by the hashes of their contents; see `devices/ondevice/job.py`.
     `lease_token` is the lease that `devices/ondevice/lease.py` holds on the machine; no job starts after it was lost.
     `waiting_priority` is the highest that waited for the machine when the lease was last used; None if nobody did.
     `is_remote`: a call needs a network or a cable, so several calls are better joined into one.
@@ -58,6 +62,7 @@ class Device(ABC):
         self.root = root
         self.platform = platform
         self.collected: list[str] = []
+        self.verified: dict[str, Verified] = {}
 
     @abstractmethod
     def run(self, argv: Sequence[str], *, deadline_s: float) -> CommandResult:

@@ -4,13 +4,13 @@ A job belongs to its folder on the device. The caller that created the file `<fo
 others attach to it. The job runs in a separate session and process group and writes to that folder
 
     identity        names the request: a job of another identity is never taken for this one
-    pid             group id, boot, begin on the device's clock, group id of the watchdog, start token
+    pid             group id, boot, begin on the device's clock, process id of the watchdog, start token
     before, after   the conditions directly before and after the command
     ended           present when the command has ended
     late            present if the watchdog ended the job
-    rc              exit status, begin, end, date; written under another name, then renamed
+    rc              exit status, begin, end; written under another name, then renamed
 
-The watchdog runs in another session on the device and enforces the deadline even without a controller.
+The watchdog is a process of the job and enforces the deadline even without a controller.
 `<root>/jobs/` contains a copy of `pid` for every running job: the next holder of the device uses it to end the job.
 The folder that all farms on the machine share (scripts/machine.sh) contains another one: every job finds the jobs of
 other farms that ran at the same time.
@@ -28,7 +28,7 @@ from devices.device import Device
 from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused, LeaseLost
 from devices.ondevice.conditions import Conditions, parse_conditions
 from devices.ondevice.facts import parse_sections
-from devices.ondevice.store import Content, are_verified, checked_hash, push
+from devices.ondevice.store import Content, Verified, checked_hash, push, verified_states
 from devices.retry import Attempts, Policy
 from devices.shell import parse_integer, remove_path, run_script, script_text, split_status, unexpected_output
 from devices.untrusted import excerpt
@@ -37,8 +37,10 @@ from devices.untrusted import excerpt
 _KEPT_DAYS = 6
 # How many folders of collected jobs one call removes: adb accepts command lines of up to 30 KB.
 MAX_FOLDERS = 50
+_MIN_FOLDERS = 8  # fewer are not worth a process while sessions follow one another
 # An entry of the store is marked as used only if it was not for so long; `prune` keeps those of the last hour.
 _FRESH_MINUTES = 15
+_MAX_VERIFIED_CHARS = 4000
 _SIZE = re.compile("[0-9]{1,9}")
 _CLOCK = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
 # What job_run.sh prints about a job that ended: STATUS BEGIN END CLOCK_AT_END CLOCK_NOW WAITING [late]
@@ -116,13 +118,41 @@ def prepare_job(device: Device, job: Job, contents: Sequence[Content], *, ttl_s:
     if printed.strip() == "ended":
         return Prepared(has_ended=True)
     stored, _, text = printed.partition("%conditions\n")
-    if are_verified(contents, stored):
+    if (states := verified_states(contents, stored)) is not None:
         if (conditions := parse_conditions(text)) is None:
             raise unexpected_output(device, "conditions", text)
+        verified = Verified("\n".join(files), "\n".join(states), time.monotonic() + 60 * _FRESH_MINUTES)
+        device.verified[_key(contents)] = verified
         return Prepared(has_ended=False, conditions=conditions)
     for content in contents:
         push(device, content)
     return Prepared(has_ended=False)
+
+
+class _UnpreparedError(Exception):
+    pass
+
+
+def run_if_prepared(device: Device, job: Job, contents: Sequence[Content]) -> JobResult | None:
+    """Run a job if `prepare_job` would only read conditions, in one round trip; otherwise start nothing, return None.
+
+    It would if it verified the contents in the last 15 minutes, their files on the device still have the states (inode,
+    size, times) that they had then, and the job's folder is new or has this job. Some of `device.collected` may be
+    removed. Raises as `run_job` does.
+    """
+    verified = device.verified.pop(_key(contents), None)
+    if not verified or verified.until_s < time.monotonic() or len(verified.files) > _MAX_VERIFIED_CHARS:
+        return None
+    try:
+        result = _run(device, job, retry.JOB, verified)
+    except (_UnpreparedError, DeviceRefused):  # nothing was started, and `prepare_job` waits for a device to come back
+        return None
+    device.verified[_key(contents)] = verified
+    return result
+
+
+def _key(contents: Sequence[Content]) -> str:
+    return " ".join(content.sha256 for content in contents)
 
 
 def run_job(device: Device, job: Job, policy: Policy | None = None) -> JobResult:
@@ -135,8 +165,14 @@ def run_job(device: Device, job: Job, policy: Policy | None = None) -> JobResult
     Raises LeaseLost, and starts nothing, if another process took over the device's lease; DeviceLost if the device
     does not come back, was restarted, or has no result of this job; DeviceError if it cannot start one.
     """
-    policy = policy or retry.JOB
-    scripts = [script_text("job"), script_text("job_watchdog"), script_text("conditions")]
+    return _run(device, job, policy or retry.JOB)
+
+
+def _run(device: Device, job: Job, policy: Policy, verified: Verified | None = None) -> JobResult:
+    """Run a job; raises _UnpreparedError if the device is not in the state `verified`."""
+    collected = device.collected[:MAX_FOLDERS] if verified and len(device.collected) >= _MIN_FOLDERS else []
+    stored = [verified.files, verified.states] if verified else ["", ""]
+    scripts = [*stored, "\n".join(collected), script_text("job"), script_text("conditions")]
     ttl_s = math.ceil(job.deadline_s + retry.LEASE_BEYOND_JOB.timeout_s)
     request = [job.folder, device.root, device.machine_folder, f"{job.deadline_s:g}", job.identity]
     request += [device.lease_token or "", str(ttl_s), " ".join(job.files)]
@@ -148,13 +184,17 @@ def run_job(device: Device, job: Job, policy: Policy | None = None) -> JobResult
             break
         except (DeviceLost, DeviceRefused) as error:
             attempts.reconnect_or_raise(device, error)
+            collected = []  # unknown whether they were removed
         except DeadlineExceeded:
             grace = f"within {policy.timeout_s:g} s after its deadline"
             raise DeviceLost(device.name, f"did not report the end of the job in {job.folder} {grace}") from None
     if result.exit_code != 0:
         printed = result.stderr.decode(errors="replace").strip()
         raise DeviceError(device.name, f"cannot start a job in {job.folder} ({printed or result.signal})")
+    del device.collected[: len(collected)]
     report, _, rest = result.stdout.partition(b"\n")
+    if verified and report == b"unprepared":
+        raise _UnpreparedError
     sent, conditions = _parse_files(job.files, rest)
     if sent and not conditions.startswith(b"%before\n"):  # a file became shorter while it was sent
         return run_job(device, replace(job, files=()), policy)

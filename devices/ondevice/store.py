@@ -58,6 +58,17 @@ class Content:
         )
 
 
+@dataclass(frozen=True)
+class Verified:
+    """The states of files in the store, a line each, when they were those of their contents; read by job_run.sh."""
+
+    files: str
+    """Their paths under the root, a line each."""
+    states: str
+    until_s: float
+    """When they may have to be marked as used again (monotonic clock)."""
+
+
 def blob_path(device: Device, sha256: str) -> str:
     return f"{device.root}/blobs/{checked_hash(device, sha256)}"
 
@@ -130,14 +141,16 @@ def push(device: Device, content: Content) -> str:
     return put_tree(device, content.local, content.sha256)
 
 
-def are_verified(contents: Iterable[Content], printed: str) -> bool:
-    """Return whether every content is in the store as its hash states, from what job_prepare.sh printed of the store.
+def verified_states(contents: Iterable[Content], printed: str) -> list[str] | None:
+    """Return the states of the files if every content is in the store as its hash states; else None.
 
-    It is if it was marked as used recently (`push` marks it), if the state of each file (inode, size, times) is the one
-    that was recorded when its hash was verified, and if the recorded hash is that of the content.
+    `printed` is what job_prepare.sh printed of the store. A content is in it if it was marked as used recently (`push`
+    marks it), if the state of each file (inode, size, times) is the one that was recorded when its hash was verified,
+    and if the recorded hash is that of the content.
     """
     fresh, _, rest = printed.removeprefix("%fresh\n").partition("%state\n")
-    states, verified = (part.splitlines() for part in rest.partition("%verified\n")[::2])
+    all_states, verified = (part.splitlines() for part in rest.partition("%verified\n")[::2])
+    states = all_states
     for content in contents:
         count = len(content.paths)
         current, states = states[:count], states[count:]
@@ -145,11 +158,11 @@ def are_verified(contents: Iterable[Content], printed: str) -> bool:
         recorded, hash_lines, verified = verified[:count], verified[count : 2 * count], verified[2 * count :]
         is_unchanged = current == recorded and len(hash_lines) == count and hash_lines[0].startswith("=")
         if content.stored_path not in fresh.splitlines() or not is_unchanged:
-            return False
+            return None
         hashes = _hash_column("\n".join(hash_lines)[1:])
         if content.sha256 != (hashes[0] if isinstance(content.local, Path) else _tree_sha256(content.local, hashes)):
-            return False
-    return not states and not verified
+            return None
+    return None if states or verified else all_states
 
 
 def stored_hashes(device: Device, *, deadline_s: float) -> set[str]:

@@ -88,7 +88,8 @@ def test_a_device_that_answers_probes_and_hangs_on_jobs_is_known(lab_farm: LabFa
         began = time.time()
         assert site.part.pid is not None
         below = {pid: processes.command_of(pid) for pid in processes.descendants(site.part.pid)}
-        (watchdog,) = (pid for pid, words in below.items() if len(words) > 2 and 'kill -TERM "-$job"' in words[2])
+        of_jobs = {pid for pid, words in below.items() if len(words) > 2 and "kill -TERM 0" in words[2]}
+        (watchdog,) = {child for job in of_jobs for child in processes.children(job)} & of_jobs
         processes.kill(watchdog, signal.SIGSTOP)
         # then the farm gives that session up, ends its job, and goes on
         tally = running.result(LONGEST_S)

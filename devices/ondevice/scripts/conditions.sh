@@ -10,8 +10,8 @@ first_line() { line=; read -r line <"$1" || [ -n "$line" ]; }
 disk() { df -Pk "$1" || df -Pk "${1%/*}" || df -Pk /; }
 load() { first_line /proc/loadavg && echo "$line"; }
 memory() {
-    while read -r name amount; do
-        case $name in MemAvailable: | SwapTotal:) echo "$name $amount" ;; SwapFree:) echo "$name $amount"; return ;; esac
+    while read -r field amount; do
+        case $field in MemAvailable: | SwapTotal:) echo "$field $amount" ;; SwapFree:) echo "$field $amount"; return ;; esac
     done </proc/meminfo
 }
 zones() {

@@ -4,11 +4,11 @@
 # needs: machine
 
 enter_machine "$2" || exit 1
+umask 022
 boot
 end_job() {
-    read -r pid there _ watchdog token _ <"$1"
+    read -r pid there _ _ token _ <"$1"
     if [ "$boot" = "$there" ] && still_ours "$pid" "$token"; then
-        [ -z "$leader" ] || kill -KILL "-$watchdog" 2>/dev/null
         if kill -KILL "-$pid" 2>/dev/null; then echo "$pid"; note_end "$2"; fi
     fi
     end_daemons "$2"

@@ -11,8 +11,10 @@
 # needs: lease_common
 
 if [ -n "$4" ]; then
-    kept=$(start_lease "$3" "$4"; keep_lease "$5") || exit 1
+    start_lease "$3" "$4" || exit
+    keep_lease "$5"
     [ -n "$kept" ] || { echo unleased; exit 0; }
+    set +C
 fi
 [ -z "$7" ] || remove_lines "$7"
 found=; [ ! -e "$1/job/rc" ] || read -r found <"$1/job/identity"

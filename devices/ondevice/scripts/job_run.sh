@@ -1,10 +1,13 @@
 #!/bin/sh
-# Arguments: FOLDER ROOT MACHINE_FOLDER DEADLINE IDENTITY LEASE TTL_S FILES JOB_SCRIPT WATCHDOG_SCRIPT CONDITIONS_SCRIPT
-#     COMMAND [ARGUMENT ...]
+# Arguments: FOLDER ROOT MACHINE_FOLDER DEADLINE IDENTITY LEASE TTL_S FILES STORED STATES COLLECTED JOB_SCRIPT
+#     CONDITIONS_SCRIPT COMMAND [ARGUMENT ...]
 # Start the job of FOLDER unless it was started before, and wait for its end: as its parent, without load during the
 # measurement, or by polling if another call started it. A job starts only if the lease with the token LEASE, "" for
-# none, is still ours, and it is extended to TTL_S: a controller may have been stopped for longer than its lease.
-# Prints `unleased`, `rebooted`, `gone`, `unstarted`, `foreign` (a job of another identity), or
+# none, is still ours, and it is extended to TTL_S: a controller may have been stopped for longer than its lease. The
+# folders COLLECTED, one in each line, are removed before it starts.
+# After job_prepare.sh, STORED is empty. Without it, STORED are the files of the store that the job needs, paths under ROOT
+# in a line each: it starts only in a new folder, and if the files have the STATES that they had when they were verified.
+# Prints `unprepared` if they do not, `unleased`, `rebooted`, `gone`, `unstarted`, `foreign` (a job of another identity), or
 #     ended STATUS BEGIN END CLOCK_AT_END CLOCK_NOW WAITING [late]   with the highest priority that waits, or -
 #     SIZE NAME, missing NAME or apart NAME, for each of FILES (names without blanks, separated by blanks)
 #     %content  followed by the files that have a SIZE, without separators: regular ones, at most 512 KB together
@@ -14,19 +17,38 @@
 # needs: lease_common
 
 folder=$1; root=$2; machine=$3; deadline=$4; identity=$5; lease=$6; ttl=$7; files=$8; shift 8
-job_script=$1; watchdog_script=$2; conditions_script=$3; shift 3
+stored=$1; states=$2; collected=$3; job_script=$4; conditions_script=$5; shift 5
+current_states() (
+    IFS='
+'
+    set -f
+    # shellcheck disable=SC2086 # one path for each line
+    cd "$root" && state $stored
+)
+if [ -n "$stored" ]; then
+    is_ready=
+    if [ -e "$folder" ]; then
+        if [ -e "$folder/job/identity" ] && read -r found <"$folder/job/identity" && [ "$found" = "$identity" ]; then
+            is_ready=1
+        fi
+    elif [ "$(current_states)" = "$states" ]; then is_ready=1; fi
+    [ -n "$is_ready" ] || { echo unprepared; exit 0; }
+fi
 mkdir -p "$folder/job" && cd "$folder" || exit 1
 set -C # of several calls, one creates the file
 if { echo "$identity" >job/identity; } 2>/dev/null; then
-    set +C
     if [ -n "$lease" ]; then
-        kept=$(start_lease "$machine" "$lease"; keep_lease "$ttl") || { rm -rf job; exit 1; }
-        [ -n "$kept" ] || { rm -rf job; echo unleased; exit 0; }
+        start_lease "$machine" "$lease" || { rm -rf "$folder/job"; exit 1; }
+        keep_lease "$ttl" ${stored:+60} # for the next short sessions, too
+        [ -n "$kept" ] || { rm -rf "$folder/job"; echo unleased; exit 0; }
+        cd "$folder" || exit 1
     fi
-    own_session sh -c "$job_script" sh "$folder" "$root" "$machine" "$deadline" "$watchdog_script" \
-        "$conditions_script" "$@" >/dev/null 2>&1 &
+    set +C
+    [ -z "$collected" ] || remove_lines "$collected"
+    own_session sh -c "$job_script" sh "$folder" "$root" "$machine" "$deadline" "$conditions_script" "$@" >/dev/null 2>&1 &
     wait $!
 fi
+set +C
 list_files() {
     regular=; present=; left=524288
     for name in $files; do
@@ -67,11 +89,13 @@ done
 read -r found <job/identity
 [ "$found" = "$identity" ] || { echo foreign; exit 0; }
 late=; [ ! -e job/late ] || late=late
-read -r status begin end date <job/rc
+read -r status begin end _ <job/rc
 read -r _ there _ <job/pid
-if [ "$boot" = "$there" ]; then now; clock="$end $now"; else clock="$date $(date +%s)"; fi
-waiting=$(start_lease "$machine" ""; look_at_waiters 0 0 ""; echo "$highest")
-echo "ended $status $begin $end $clock ${waiting:--} $late"
+if [ "$boot" = "$there" ]; then now; clock="$end $now"; else clock="$(date -r job/rc +%s) $(date +%s)"; fi
+highest=
+if start_lease "$machine" ""; then look_at_waiters 0 0 ""; fi
+cd "$folder" || exit 1
+echo "ended $status $begin $end $clock ${highest:--} $late"
 list_files
 echo %content
 # shellcheck disable=SC2086 # names without blanks

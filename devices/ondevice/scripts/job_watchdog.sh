@@ -1,24 +1,28 @@
 #!/bin/sh
-# Arguments: JOB TOKEN DEADLINE NOTE MACHINE_FOLDER
-# Enforce the deadline of a job from another session, even without a controller. A job whose command has ended gets five
-# seconds to record the conditions.
+# watch_deadline DEADLINE MACHINE_FOLDER NAME NOTE: as a process of the job's group, enforce its deadline, even without a
+#     controller. A job whose command has ended gets five seconds to record the conditions. A command that ignores TERM is
+#     killed, and the job gets a second to record that. What has left no record then is recorded here, and the last line
+#     ends the group.
 # needs: machine
 
-job=$1; token=$2; deadline=$3; note=$4; machine=$5
 exit_with_job() {
     turns=$1
-    while [ "$turns" -gt 0 ]; do sleep 0.2; [ ! -e job/rc ] || exit 0; turns=$((turns - 1)); done
+    while [ "$turns" -gt 0 ]; do [ ! -e job/rc ] || exit 0; sleep 0.2; turns=$((turns - 1)); done
 }
-sleep "$deadline"
-[ ! -e job/ended ] || exit_with_job 25
-[ ! -e job/rc ] && still_ours "$job" "$token" || exit
-: >job/late
-kill -TERM "-$job"
-exit_with_job 5
-[ ! -e job/ended ] || exit_with_job 25
-kill -KILL "-$job"
-end_daemons "${note##*/}"
-(enter_machine "$machine" && note_end "${note##*/}" "$note")
-read -r _ _ begin _ <job/pid
-now
-finish "137 $begin $now $(date +%s)"
+watch_deadline() {
+    trap '' TERM
+    sleep "$1"
+    [ ! -e job/ended ] || exit_with_job 25
+    [ ! -e job/rc ] || exit 0
+    : >job/late
+    kill -TERM 0
+    exit_with_job 5
+    [ -e job/ended ] || { end_daemons "$3"; exit_with_job 5; }
+    [ ! -e job/ended ] || exit_with_job 25
+    end_daemons "$3"
+    (enter_machine "$2" && umask 022 && note_end "$3" "$4")
+    read -r _ _ begin _ <job/pid
+    now
+    finish "137 $begin $now"
+    kill -KILL 0
+}

@@ -7,7 +7,8 @@
 # and withdraws if another one is valid: it was renewed, or made under another number, while this script was paused.
 # needs: lease_common
 
-start_lease "$1" "$2"
+start_lease "$1" "$2" || exit
+umask 022
 ttl=$3; who=$4; dead=$5; priority=$6; waits=$7
 for place in wait-*."$token".*; do [ ! -f "$place" ] || break; done
 since=$now

@@ -1,5 +1,6 @@
 #!/bin/sh
-# start_lease MACHINE_FOLDER TOKEN: change to the folder and set `now` and `boot` for the functions below.
+# start_lease MACHINE_FOLDER TOKEN: change to the folder and set `now` and `boot` for the functions below; fail if it is
+#     unusable.
 # read_clock: set `now`, in whole seconds.
 # newest: set `newest` to the highest number of a lease, 0 if there is none.
 # valid NUMBER [DEAD] [TOKEN]: set `name` to a file of the lease with that number; succeed unless each has expired, is of
@@ -13,16 +14,16 @@
 #     that was not refreshed for WAITS_S, or has another name, is removed.
 # look_at_waiters PRIORITY SINCE FILE: set `highest` to the highest priority that waits, if any, and `ahead` to the number
 #     of waiters that come before FILE, which waits SINCE with PRIORITY. Of the same second, the token decides.
-# keep_lease TTL_S: extend our lease if it ends sooner, or only check it if TTL_S is empty; if it is ours, print `kept` and
-#     the highest priority that waits, if any. A lease that was still valid after it was extended is ours: whoever makes
-#     another one looks at ours after that, and withdraws. An expired one gives way to every other one; one that is
-#     only just being made may withdraw, so wait for that.
+# keep_lease TTL_S [SPARE_S]: extend our lease, by SPARE_S more, if it ends sooner than in TTL_S; or only check it if TTL_S
+#     is empty. Set `kept` if it is ours, and `highest` as above. A lease that was still valid after it was extended is
+#     ours: whoever makes another one looks at ours after that, and withdraws. An expired one gives way to every other
+#     one; one that is only just being made may withdraw, so wait for that.
 # remove_lines PATHS: remove the paths, one in each line.
 # needs: machine
 
 WAITS_S=30
 start_lease() {
-    enter_machine "$1" || exit 1
+    enter_machine "$1" || return
     token=$2; boot; read_clock
 }
 read_clock() { now; now=${now%%.*}; }
@@ -97,14 +98,15 @@ remove_lines() (
     # shellcheck disable=SC2086 # one path for each line
     exec rm -rf -- $1
 )
+# shellcheck disable=SC2034 # for the scripts that need this one
 keep_lease() {
-    until=0; tries=4
+    kept=; until=0; tries=4
     while ours; do
         there=${mine%.*}; ends=0
         [ "${there#*.}" != "$boot" ] || ends=${mine##*.}
         until=$ends
         if [ -z "$1" ] || [ "$ends" -ge $((now + $1)) ]; then break; fi
-        ! mv "$mine" "${mine%%.*}.$boot.$((now + $1))" 2>/dev/null || break
+        ! mv "$mine" "${mine%%.*}.$boot.$((now + $1 + ${2:-0}))" 2>/dev/null || break
         tries=$((tries - 1)); [ "$tries" -gt 0 ] || return 0
     done
     read_clock; tries=4
@@ -114,5 +116,5 @@ keep_lease() {
         sleep 0.1
     done
     ours || return 0
-    look_at_waiters 0 0 ""; echo "kept $highest"
+    kept=1; look_at_waiters 0 0 ""
 }

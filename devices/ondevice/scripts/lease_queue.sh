@@ -5,7 +5,7 @@
 # A waiter whose file is empty is just now writing it.
 # needs: lease_common
 
-start_lease "$1" ""
+start_lease "$1" "" || exit
 record() { head -c 4096 "$1" | head -n 1; }
 for entry in lease-*; do
     if valid "${entry#lease-}" && [ -f "$name" ]; then printf 'held %s\n' "$(record "$name")"; break; fi

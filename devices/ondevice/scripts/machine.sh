@@ -7,7 +7,7 @@
 # Every user may add an entry, and only its owner may change it: the folder is sticky. Nothing in it is executed, and no
 # process is ended because of a note of another user.
 # enter_machine FOLDER: change to the folder, "" for the default; create it if it is missing. No link is followed, neither
-#     to the folder nor (set -C) to a file that is written in it. Call it in a subshell or at the start of a script.
+#     to the folder nor (set -C) to a file that is written in it. `umask 022` before such a file: others read it.
 # hundredths SECONDS: set `hundredths` to seconds with two decimals as an integer.
 # beside NAME [BEGIN]: set `beside` to the ROOT of a job other than NAME that is running, or ran after BEGIN (hundredths).
 # note_end NAME [FILE ...]: record in the current folder that the job NAME has ended, and remove the FILEs. Records of jobs
@@ -22,7 +22,7 @@ enter_machine() {
     fi
     [ -d "$shared" ] || { mkdir -p "${shared%/*}" && (umask 0; mkdir -m 1777 "$shared" 2>/dev/null); }
     cd -P "${shared%/*}/" && parent=${PWD%/} && cd -P "./${shared##*/}" && [ "$PWD" = "$parent/${shared##*/}" ] &&
-        [ -w . ] && umask 022 && set -C && return
+        [ -w . ] && set -C && return
     echo "$shared is not a folder that every user can write to; remove it, or \`chmod 1777\` it as its owner" >&2
     return 1
 }

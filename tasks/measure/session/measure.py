@@ -12,9 +12,10 @@ from pathlib import Path
 from devices import retry
 from devices.device import Device
 from devices.errors import DeviceError, DeviceLost, DeviceRefused
-from devices.ondevice.job import Job, JobResult, clear_jobs, prepare_job, run_job
+from devices.ondevice.job import Job, JobResult, clear_jobs, prepare_job, run_if_prepared, run_job
 from devices.ondevice.lease import lease_ttl_s
 from devices.platform import SIMULATED
+from devices.start_limits import Limits
 from tasks.bundle.claims import Claims
 from tasks.bundle.names import ETDUMP, SOURCES
 from tasks.bundle.record import SessionRecord, SweepNight
@@ -67,10 +68,8 @@ def measure(session: PlannedSession, context: SessionContext, bundles: BundleSto
                 raise Unsuccessful("failed", "device_too_old", reason)
             result.command = runner_command(session, context, folder)
             job = _build_job(session, context, folder, result.command, bundles.location)
-            _prepare(context, result, job)
             since = logcat_moment(device) if _logs_to_logcat(session, context) else None
-            _log.info("%s: running", session.title)
-            result.job = ended = run_job(device, job)
+            result.job = ended = _run(context, result, job)
             result.before, result.after = with_readiness(ended.before, result.before), ended.after
             _collect(context, result, ended, folder, since, collected)
             _judge(context, result, ended, collected)
@@ -106,6 +105,15 @@ def _build_job(session: PlannedSession, context: SessionContext, folder: str, co
         identity = uuid.uuid4().hex  # its log begins at the start of this call: a job of an earlier one is run again
     files = list(file_limits(session, context.export, context.runner)) if context.device.is_remote else []
     return Job(folder, command, context.deadline_s, identity, files)
+
+
+def _run(context: SessionContext, result: SessionResult, job: Job) -> JobResult:
+    """Run the job, after what precedes it: nothing on a device that has all files, and no limits to wait for."""
+    _log.info("%s: running", result.session.title)
+    if context.limits == Limits() and (ended := run_if_prepared(context.device, job, pushed_contents(context))):
+        return ended
+    _prepare(context, result, job)
+    return run_job(context.device, job)
 
 
 def _prepare(context: SessionContext, result: SessionResult, job: Job) -> None:

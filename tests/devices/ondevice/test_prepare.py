@@ -1,14 +1,16 @@
 """What precedes a job is one round trip: its lease, an earlier job, the files in the store, the conditions."""
 
 import os
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from devices.device import Device
-from devices.errors import DeviceError, FileChanged, LeaseLost
-from devices.ondevice.job import Job, Prepared, prepare_job, run_job
+from devices.errors import DeviceError, DeviceRefused, FileChanged, LeaseLost
+from devices.ondevice.job import Job, JobResult, Prepared, prepare_job, run_if_prepared, run_job
 from devices.ondevice.lease import acquire
 from devices.ondevice.store import Content
 from tests.fixtures.leases import held_file
@@ -144,3 +146,108 @@ def test_what_is_not_a_hash_or_was_changed_here_is_refused(device: Device, blob:
         prepared(device, [Content("../../etc", blob)])
     with pytest.raises(FileChanged):
         prepared(device, [Content("ab" * 32, blob)])
+
+
+@pytest.fixture
+def ready(device: Device, contents: list[Content]) -> Device:
+    """The device with all contents, after a call that verified them."""
+    for _ in range(3):  # pushed, hashed, verified
+        prepared(device, contents)
+    return device
+
+
+def at_once(device: Device, folder: Path, contents: list[Content], identity: str = "ours") -> JobResult | None:
+    script = 'echo ran >>"$1"; exit 3'
+    words = ["sh", "-c", script, "sh", f"{device.root}/runs"]
+    return run_if_prepared(device, Job(str(folder), words, ENOUGH_S, identity=identity), contents)
+
+
+def runs(device: Device) -> int:
+    path = Path(device.root) / "runs"
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def test_a_job_after_a_verified_one_is_one_round_trip(
+    ready: Device, contents: list[Content], folder: Path, round_trips: list[str]
+) -> None:
+    round_trips.clear()
+    results = [at_once(ready, folder.with_name(name), contents) for name in ("one", "two")]
+    assert [result and result.exit_code for result in results] == [3, 3]
+    assert all(result and result.before and result.after for result in results)
+    assert round_trips == ["run"] * 2
+    # and a job of the same identity is attached to, and not run again
+    result = at_once(ready, folder.with_name("two"), contents)
+    assert result
+    assert runs(ready) == 2
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("damage", [rewrite, lambda path: os.truncate(path, 10), Path.unlink])
+def test_no_job_starts_beside_a_file_that_was_damaged_since_it_was_verified(
+    ready: Device, contents: list[Content], folder: Path, damage: Callable[[Path], None]
+) -> None:
+    for content in contents:
+        damage(stored(ready, content)[0])
+        assert at_once(ready, folder, contents) is None
+        for _ in range(3):
+            prepared(ready, contents)
+    assert runs(ready) == 0
+    assert at_once(ready, folder, contents) is not None
+
+
+@pytest.mark.fault
+def test_a_folder_with_another_job_or_without_one_has_to_be_prepared(
+    ready: Device, contents: list[Content], folder: Path
+) -> None:
+    run_job(ready, Job(str(folder), ["true"], ENOUGH_S, identity="other"))
+    assert at_once(ready, folder, contents) is None
+    prepared(ready, contents)
+    folder.mkdir()
+    assert at_once(ready, folder, contents) is None
+    prepared(ready, contents)
+    assert runs(ready) == 0
+    assert at_once(ready, folder, contents) is not None
+
+
+def test_files_are_verified_again_before_they_have_to_be_marked_as_used(
+    ready: Device, contents: list[Content], folder: Path
+) -> None:
+    ((key, verified),) = ((key, each) for key, each in ready.verified.items() if " " in key)
+    for left_s, starts in ((ENOUGH_S, True), (-1, False)):
+        ready.verified[key] = replace(verified, until_s=time.monotonic() + left_s)
+        result = at_once(ready, folder.with_name(f"left {left_s}"), contents)
+        assert (result is not None) == starts
+    assert runs(ready) == 1
+
+
+@pytest.mark.fault
+def test_a_device_that_refuses_a_job_is_left_to_its_preparation_and_a_lost_lease_is_not(
+    ready: Device, contents: list[Content], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise DeviceRefused(ready.name, "is offline")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ready, "run", refuse)
+        assert at_once(ready, folder, contents) is None
+    with acquire(ready, "ours", ttl_s=60):
+        prepared(ready, contents)
+        held = held_file(ready)
+        held.rename(held.with_name("theirs." + held.name.partition(".")[2]))
+        ready.collected = [str(folder.with_name(str(number))) for number in range(8)]
+        for each in ready.collected:
+            Path(each).mkdir(parents=True)
+        with pytest.raises(LeaseLost, match="taken over"):
+            at_once(ready, folder, contents)
+        assert all(Path(each).is_dir() for each in ready.collected)
+    assert runs(ready) == 0
+
+
+def test_the_folders_of_collected_jobs_are_removed_once_there_are_eight(
+    ready: Device, contents: list[Content], folder: Path
+) -> None:
+    folders = [folder.with_name(f"number {number}") for number in range(9)]
+    for at, each in enumerate(folders):
+        assert at_once(ready, each, contents) is not None
+        assert sum(each.exists() for each in folders) == (1 if at == 8 else at + 1)
+        ready.collected.append(str(each))
