@@ -37,10 +37,10 @@ from devices.untrusted import excerpt
 _KEPT_DAYS = 6
 # How many folders of collected jobs one call removes: adb accepts command lines of up to 30 KB.
 MAX_FOLDERS = 50
-_MIN_FOLDERS = 8  # fewer are not worth a process while sessions follow one another
+_FOLDERS_AT_ONCE = 8  # fewer are not worth a process while sessions follow one another
 # An entry of the store is marked as used only if it was not for so long; `prune` keeps those of the last hour.
 _FRESH_MINUTES = 15
-_MAX_VERIFIED_CHARS = 4000
+_MAX_VERIFIED_CHARS = 5000
 _SIZE = re.compile("[0-9]{1,9}")
 _CLOCK = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
 # What job_run.sh prints about a job that ended: STATUS BEGIN END CLOCK_AT_END CLOCK_NOW WAITING [late]
@@ -141,7 +141,11 @@ def run_if_prepared(device: Device, job: Job, contents: Sequence[Content]) -> Jo
     removed. Raises as `run_job` does.
     """
     verified = device.verified.pop(_key(contents), None)
-    if not verified or verified.until_s < time.monotonic() or len(verified.files) > _MAX_VERIFIED_CHARS:
+    if (
+        not verified
+        or verified.until_s < time.monotonic()
+        or len(verified.files + verified.states) > _MAX_VERIFIED_CHARS
+    ):
         return None
     try:
         result = _run(device, job, retry.JOB, verified)
@@ -170,7 +174,8 @@ def run_job(device: Device, job: Job, policy: Policy | None = None) -> JobResult
 
 def _run(device: Device, job: Job, policy: Policy, verified: Verified | None = None) -> JobResult:
     """Run a job; raises _UnpreparedError if the device is not in the state `verified`."""
-    collected = device.collected[:MAX_FOLDERS] if verified and len(device.collected) >= _MIN_FOLDERS else []
+    collected = device.collected[:_FOLDERS_AT_ONCE] if verified else []
+    collected = collected if len(collected) == _FOLDERS_AT_ONCE else []
     stored = [verified.files, verified.states] if verified else ["", ""]
     scripts = [*stored, "\n".join(collected), script_text("job"), script_text("conditions")]
     ttl_s = math.ceil(job.deadline_s + retry.LEASE_BEYOND_JOB.timeout_s)

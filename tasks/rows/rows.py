@@ -82,11 +82,17 @@ class Rows:
 def bundle_rows(folder: Path, runs: Runs | None = None) -> Rows:
     """Check a bundle against its hashes and return its rows; a session that did not succeed has no runs.
 
-    `runs` are those of its ETDump if this process has just read and checked it.
-    Raises BundleError, EtdumpError or LoadError.
+    `runs` are those of its ETDump if this process has just read and checked it. Raises BundleError, EtdumpError or
+    LoadError.
     """
-    record = read_bundle(folder)
-    sha256 = content_sha256(folder)
+    return record_rows(folder, read_bundle(folder), content_sha256(folder), runs)
+
+
+def record_rows(folder: Path, record: SessionRecord, sha256: str, runs: Runs | None = None) -> Rows:
+    """Return the rows of a bundle whose files have the hashes of `record`; `sha256` is that of session.json.
+
+    Raises as `bundle_rows` does.
+    """
     if record.status == "succeeded" and record.mode == "timing" and ETDUMP not in record.files:
         raise BundleError(f"{folder}: {ETDUMP} is missing although the session succeeded; restore the bundle")
     # Mode numerics runs another program, whose events are not the model's.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The program of simulated devices. It leaves in its working folder what the runner of this machine recorded for the
-# same request, and ends after ETFARM_SIMULATED_SECONDS. The first call of a request makes the recording, which is named
-# by a hash of the flags without folders: the files of a device are named by their content.
+# same request, and ends after ETFARM_SIMULATED_SECONDS. The first call of a request makes the recording. Its path is the
+# flags without folders, since the files of a device are named by their content.
 # Every ETDump ends with `simulated` and the name of the session's folder, in MARK_BYTES that no table refers to: the
 # warehouse accepts an ETDump only once. In a recording the size in the header includes them.
 
@@ -19,11 +19,17 @@ record() {
     if [ -f "$part/stats.json" ]; then
         sed 's/"etdump_crc32": [0-9]*/"etdump_crc32": null/' <stats.json >"$part/stats.json" || exit 1
     fi
-    mv "$part" "$recording" || exit 1
+    mkdir -p "${recording%/*}" && mv "$part" "$recording" || exit 1
     rm -rf "${recording:?}/${part##*/}"
 }
-request=$(printf '%s\n' "$@" | sed 's|[^=,]*/||g' | { sha256sum 2>/dev/null || shasum -a 256; }) || exit 1
-recordings=@RECORDINGS@; recording=$recordings/${request%% *}
+recordings=@RECORDINGS@; recording=$recordings
+set -f; IFS=,
+for flag; do
+    name=${flag%%=*}
+    for value in ${flag#"$name"}; do recording=$recording/$name${value##*/}; name=; done
+done
+recording=$recording/files
+set +f; unset IFS
 [ -d "$recording" ] || record "$@"
 cp "$recording"/*.* . && printf "%-$MARK_BYTES.${MARK_BYTES}s" "simulated ${PWD##*/}" >>model.etdump || exit 1
 exec sleep "$ETFARM_SIMULATED_SECONDS"

@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,9 +13,10 @@ from devices.untrusted import UntrustedFileError, hash_untrusted, open_untrusted
 from tasks.bundle.names import MAX_FILE_BYTES, MAX_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, FileRecord, SessionRecord
 from tasks.bundle.session_json import parse_record, record_text
-from tasks.store.files import UNFINISHED, hash_file, publish_folder
+from tasks.store.files import UNFINISHED, publish_folder
 
 _SESSION_ID = re.compile(r"[0-9a-f]{16}")
+_BLOCK_BYTES = 1 << 20
 _COLLECTED = frozenset({"stdout.txt", "stderr.txt", "stats.json"})
 
 
@@ -45,16 +45,25 @@ def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> Ses
         with publish_folder(final) as aside:
             files = {}
             for source in sorted(path for path in collected.iterdir() if path.is_file()):
-                target = aside / source.name
-                shutil.copyfile(source, target)
-                files[source.name] = FileRecord(sha256=hash_file(target), bytes=target.stat().st_size)
+                files[source.name] = _copy(source, aside / source.name)
             complete = record.model_copy(update={"files": files})
-            (aside / RECORD).write_bytes(record_text(complete))
+            text = record_text(complete)
+            (aside / RECORD).write_bytes(text)
     except OSError as error:
         raise BundleError(
             f"{final}: cannot write the bundle ({error.strerror or error}); no partial bundle is left"
         ) from None
-    return read_record(final)
+    is_ours = read_untrusted(final / RECORD, MAX_RECORD_BYTES) == text
+    return complete if is_ours else read_record(final)
+
+
+def _copy(source: Path, target: Path) -> FileRecord:
+    digest, size_bytes = hashlib.sha256(), 0
+    with source.open("rb") as reader, target.open("wb") as writer:
+        while block := reader.read(_BLOCK_BYTES):
+            digest.update(block)
+            size_bytes += writer.write(block)
+    return FileRecord(sha256=digest.hexdigest(), bytes=size_bytes)
 
 
 def read_record(folder: Path) -> SessionRecord:

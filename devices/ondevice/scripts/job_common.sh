@@ -5,8 +5,8 @@
 #     have filled the disk.
 # last_process: set `last` to the largest process id so far, where the kernel counts them up.
 # environs FIRST SECONDS: set `environs` to the files with the environment of the processes that were started after FIRST,
-#     SECONDS ago; of all processes if FIRST is empty, if they are so many that a list of all is read faster, or after 30
-#     seconds: every system has 32768 ids before it uses one again, and starts less than 1000 processes a second.
+#     SECONDS ago; of all processes if FIRST is empty, or after 30 seconds: every system has 32768 ids before it uses one
+#     again, and starts less than 1000 processes a second.
 # end_daemons NAME [FIRST SECONDS]: end what the command of the job NAME left in other sessions: it inherited the variable
 #     ETFARM_JOB.
 # needs: dialect
@@ -16,13 +16,18 @@ finish() { printf '%s\n' "$1" 1<>job/rc.part && mv job/rc.part job/rc; }
 last_process() { last=; read -r _ _ _ _ last 2>/dev/null </proc/loadavg || return 0; }
 environs() {
     last_process
-    if [ -n "$1" ] && [ "$2" -lt 30 ] && [ "$last" -ge "$1" ] && [ $((last - $1)) -lt 1000 ]; then
-        environs=
-        while [ "$last" -gt "$1" ]; do
-            [ ! -d "/proc/$last" ] || environs="$environs /proc/$last/environ"
-            last=$((last - 1))
+    if [ -z "$1" ] || [ "$2" -ge 30 ] || [ "$last" -lt "$1" ]; then environs='/proc/[0-9]*/environ'; return; fi
+    environs=
+    if [ $((last - $1)) -gt 200 ]; then # then a list of all is read faster
+        for process in /proc/[0-9]*; do
+            [ "${process#/proc/}" -le "$1" ] || environs="$environs $process/environ"
         done
-    else environs='/proc/[0-9]*/environ'; fi
+        return
+    fi
+    while [ "$last" -gt "$1" ]; do
+        [ ! -d "/proc/$last" ] || environs="$environs /proc/$last/environ"
+        last=$((last - 1))
+    done
 }
 end_daemons() {
     if [ -d /proc/self ]; then

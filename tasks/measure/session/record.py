@@ -1,6 +1,7 @@
 """session.json of a session: there is always a record, and the load accepts every record of success."""
 
 import contextlib
+import functools
 import logging
 import re
 import traceback
@@ -36,10 +37,11 @@ from tasks.export.exported import Export
 from tasks.measure.clock import clock_ahead_s, farm_time
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.check import Unsuccessful, last_lines
-from tasks.rows.rows import bundle_rows
+from tasks.rows.rows import record_rows
 from tasks.runner.manifest import Runner
 from tasks.store.bundle_store import BundleStore
 from tasks.store.files import hash_file, scratch_folder
+from tasks.store.folder import content_sha256, read_record
 
 _log = logging.getLogger(__name__)
 _ERROR_FILE = "farm_error.txt"
@@ -126,8 +128,13 @@ def session_record(result: SessionResult, log_tail: str | None = None) -> Sessio
         stats=result.stats,
         accuracy=result.accuracy,
         arm=cell.arm,
-        farm_version=version("etfarm"),
+        farm_version=_farm_version(),
     )
+
+
+@functools.cache
+def _farm_version() -> str:
+    return version("etfarm")  # parses a file
 
 
 def _model_record(result: SessionResult) -> ModelRecord:
@@ -193,7 +200,8 @@ def _not_loadable(cause: str) -> Unsuccessful:
 def check_loadable(record: SessionRecord, collected: Path, runs: Runs | None = None) -> None:
     """Read the bundle as the load will; raises FarmError with the reason why it would be refused.
 
-    `collected` are its files; `runs` are those of its ETDump if this process has just read them.
+    Only its hashes are not compared: they are computed here. `collected` are its files; `runs` are those of its ETDump
+    if this process has just read them.
     """
     files = {
         path.name: FileRecord(sha256=hash_file(path), bytes=path.stat().st_size)
@@ -203,7 +211,7 @@ def check_loadable(record: SessionRecord, collected: Path, runs: Runs | None = N
     path = collected / RECORD
     try:
         path.write_bytes(record_text(record.model_copy(update={"files": files})))
-        bundle_rows(collected, runs)
+        record_rows(collected, read_record(collected), content_sha256(collected), runs)
     finally:
         path.unlink(missing_ok=True)
 

@@ -139,6 +139,12 @@ def test_only_processes_newer_than_the_command_are_searched_unless_ids_have_begu
     pid, *environs = searched('first=$last; sleep 60 & environs "$first" 1; echo $! "$environs"; kill $!')
     assert f"/proc/{pid}/environ" in environs
     assert "/proc/1/environ" not in environs
+    # and so they are if many were started meanwhile
+    pid, first, *environs = searched(
+        'first=$((last - 300)); sleep 60 & environs "$first" 1; echo $! "$first" "$environs"; kill $!'
+    )
+    assert f"/proc/{pid}/environ" in environs
+    assert min(int(each.split("/")[2]) for each in environs) > int(first)
     assert searched('set -f; environs 999999999 1; echo "$environs"') == ["/proc/[0-9]*/environ"]
 
 
