@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from devices.errors import DeadlineExceeded, OutputTooLong
-
-if TYPE_CHECKING:
-    from devices.ondevice.store import Verified
 
 # The limit of a fetched file for which the caller gives none.
 FILE_LIMIT_BYTES = 256 << 20
@@ -25,6 +22,17 @@ class CommandResult:
     signal: int | None
     stdout: bytes
     stderr: bytes
+
+
+@dataclass(frozen=True)
+class Verified:
+    """The states of files in the store, a line each, when they were those of their contents; read by job_run.sh."""
+
+    files: str
+    """Their paths under the root, a line each."""
+    states: str
+    until_s: float
+    """When they may have to be marked as used again (monotonic clock)."""
 
 
 class Device(ABC):

@@ -24,11 +24,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from devices import retry
-from devices.device import Device
+from devices.device import Device, Verified
 from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused, LeaseLost
 from devices.ondevice.conditions import Conditions, parse_conditions
 from devices.ondevice.facts import parse_sections
-from devices.ondevice.store import Content, Verified, checked_hash, push, verified_states
+from devices.ondevice.store import Content, checked_hash, push, verified_states
 from devices.retry import Attempts, Policy
 from devices.shell import parse_integer, remove_path, run_script, script_text, split_status, unexpected_output
 from devices.untrusted import excerpt

@@ -58,17 +58,6 @@ class Content:
         )
 
 
-@dataclass(frozen=True)
-class Verified:
-    """The states of files in the store, a line each, when they were those of their contents; read by job_run.sh."""
-
-    files: str
-    """Their paths under the root, a line each."""
-    states: str
-    until_s: float
-    """When they may have to be marked as used again (monotonic clock)."""
-
-
 def blob_path(device: Device, sha256: str) -> str:
     return f"{device.root}/blobs/{checked_hash(device, sha256)}"
 
