@@ -224,7 +224,9 @@ def _aggregate_files() -> tuple[SqlFile, ...]:
     """Return the files that make the sums of all sessions, all cells and their aggregates, in order."""
     files = {file.name: file for file in (*sql_files("loading"), *macros())}
     of_sessions = ("_in_middle_half", "session_begin", "session_refresh", "session_end")
-    return tuple(files[name] for name in (*of_sessions, "cell_begin", "cell_reset", "cell_add", "cell_refresh"))
+    return tuple(
+        files[name] for name in (*of_sessions, "cell_begin", "cell_reset", "cell_add", "cell_refresh", "series_reset")
+    )
 
 
 def _applied_migrations(connection: "duckdb.DuckDBPyConnection") -> list[tuple[str, str]] | None:

@@ -1,16 +1,13 @@
--- Compute the aggregates of the cells in `touched_cell` again; the next load judges their series again.
-DELETE FROM series_verdict
-WHERE series_id IN (
-        SELECT series_id
-        FROM session_cell
-        JOIN session USING (session_key)
-        WHERE cell_id IN (SELECT cell_id FROM touched_cell)
-        UNION ALL
-        -- A result may supersede a failure in another series, see failed_session.
-        SELECT series_id
-        FROM session
-        WHERE status = 'failed' AND sweep_id IN (SELECT sweep_id FROM cell SEMI JOIN touched_cell USING (cell_id))
-    );
+-- Compute the aggregates of the cells in `touched_cell` again; series_reset then removes what was judged of their series.
+INSERT INTO touched_series BY NAME
+SELECT series_id, min(cell.night) AS night
+FROM session
+JOIN session_cell USING (session_key)
+JOIN cell USING (cell_id)
+WHERE cell_id IN (SELECT cell_id FROM touched_cell)
+    -- A result may supersede a failure in another series, see failed_session.
+    OR status = 'failed' AND session.sweep_id IN (SELECT sweep_id FROM cell SEMI JOIN touched_cell USING (cell_id))
+GROUP BY series_id;
 DELETE FROM comparison_result
 WHERE comparison IN (SELECT comparison FROM cell WHERE cell_id IN (SELECT cell_id FROM touched_cell));
 DELETE FROM cell_operator WHERE cell_id IN (SELECT cell_id FROM touched_cell);

@@ -2,8 +2,20 @@
 -- stays until forget_orphans.
 INSERT INTO touched_cell
 SELECT DISTINCT cell_id FROM session_cell WHERE session_key IN (SELECT session_key FROM forgotten);
-DELETE FROM series_verdict
-WHERE series_id IN (SELECT series_id FROM session WHERE session_key IN (SELECT session_key FROM forgotten));
+-- From the night before, because that is the newest one if none is left of the forgotten ones.
+INSERT INTO touched_series BY NAME
+SELECT lost.series_id, coalesce(max(series_verdict.night), min(first_night)) AS night
+FROM (
+    SELECT series_id, device, min(night) AS first_night
+    FROM _session
+    WHERE session_key IN (SELECT session_key FROM forgotten)
+    GROUP BY series_id, device
+) AS lost
+LEFT JOIN series_verdict
+    ON series_verdict.series_id = lost.series_id
+        AND series_verdict.device = lost.device
+        AND series_verdict.night < first_night
+GROUP BY lost.series_id, lost.device;
 DELETE FROM event WHERE run_id IN (SELECT run_id FROM run WHERE session_key IN (SELECT session_key FROM forgotten));
 DELETE FROM run WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM typical_run WHERE session_key IN (SELECT session_key FROM forgotten);

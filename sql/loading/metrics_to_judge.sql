@@ -1,12 +1,11 @@
--- The other figures of the sessions behind each judged latency, of the series where only latency was judged. The name
+-- The other figures of the sessions behind each latency that was judged now. The name
 -- of a column is that of its metric (tasks/judge/figures.py); a night without a figure has NULL there.
 WITH
 judged AS (
     SELECT series_id, device, night, cell, invalid_sessions
     FROM series_verdict
-    WHERE cell IS NOT NULL
-        AND metric = 'latency'
-        AND series_id NOT IN (SELECT series_id FROM series_verdict WHERE metric != 'latency')
+    JOIN series_to_judge USING (series_id, device)
+    WHERE cell IS NOT NULL AND metric = 'latency' AND night >= first_night
 ),
 measured AS (
     SELECT
@@ -63,7 +62,7 @@ SELECT
     series.precision,
     series.variant,
     judged.cell,
-    _content(pte_sha256, inputs_sha256, runner_sha256, executions, warmup_executions) AS content,
+    _content_hash(_content(pte_sha256, inputs_sha256, runner_sha256, executions, warmup_executions)) AS content,
     invalid_sessions,
     inaccuracy,
     load_ns AS "load time",

@@ -1,4 +1,4 @@
--- The nights of each series that has no verdicts, per device: the times of the sessions of the newest cell with the
+-- The nights without a verdict of each series in `series_to_judge`, per device: the times of the sessions of the newest cell with the
 -- five that a verdict needs (without one, of the one with the most), so that a short sweep at noon replaces no night;
 -- the clock after each, how many sessions ran outside the limits, and how many failed and why. Emulated devices are
 -- never judged.
@@ -21,14 +21,13 @@ timed AS (
         warmup_executions,
         _content(pte_sha256, inputs_sha256, runner_sha256, executions, warmup_executions) AS content
     FROM _session
+    SEMI JOIN series_to_judge USING (series_id, device)
+    ANTI JOIN (SELECT series_id, device, night FROM series_verdict WHERE metric = 'latency')
+        USING (series_id, device, night)
     WHERE mode = 'timing'
         AND purpose IS NULL
         AND night IS NOT NULL
         AND _has_times(emulated)
-        AND series_id IS NOT NULL
-        AND series_id NOT IN (SELECT series_id FROM series_verdict)
-        -- Another attempt has a result, as the first one of a model that could be exported later; it may be in another
-        -- series: until then, cases of the model and facts of the device may be unknown.
         AND session_id NOT IN (SELECT session_id FROM failed_session WHERE superseded AND status = 'failed')
 ),
 figure AS (
@@ -83,7 +82,7 @@ SELECT
     precision,
     variant,
     cell,
-    coalesce(content, '') AS content,
+    _content_hash(content) AS content,
     coalesce(figures_ns, []) AS latency,
     frequencies_mhz,
     coalesce(is_of_all_runs, FALSE) AS is_of_all_runs,
@@ -92,7 +91,8 @@ SELECT
     failures,
     failure,
     inaccuracy,
-    same_night.* EXCLUDE (series_id, device, night, content)
+    same_night.* EXCLUDE (series_id, device, night, content, content_a),
+    _content_hash(content_a) AS content_a
 FROM (
     SELECT
         series_id,

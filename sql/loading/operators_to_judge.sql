@@ -1,40 +1,12 @@
--- One row per session of the series in $series: the time of each operator of each module in one run. Of the nights
--- whose operators are judged (those whose latency changed, and the newest that can be compared), and of the nights
--- before them. Where a comparison decided a judged night, also those of its sides: `arm` is a or b.
+-- One row per session of the series in `operator_night`: the time of each operator of each module in one run. Of the
+-- nights whose operators are judged, and of the nights before them. Where a comparison decided a judged night, also
+-- those of its sides: `arm` is a or b.
 WITH
--- Nights that take part in verdicts: compared with a baseline, or the first of one.
-usable AS (
-    SELECT
-        series_id,
-        device,
-        night,
-        cell,
-        verdict,
-        baseline_from,
-        baseline_to,
-        since,
-        comparison,
-        ratio IS NOT NULL
-        AND (
-            verdict IN ('regression', 'suspected', 'improvement', 'suspected improvement')
-            OR night = max(night) OVER (PARTITION BY series_id, device)
-        ) AS is_judged
-    FROM series_verdict
-    WHERE series_id IN (SELECT unnest($series))
-        AND metric = 'latency'
-        AND cell IS NOT NULL
-        AND (
-            ratio IS NOT NULL
-            OR (series_id, device, night) IN (
-                SELECT (series_id, device, baseline_from) FROM series_verdict WHERE metric = 'latency'
-            )
-        )
-),
 needed AS (
     SELECT *
-    FROM usable
+    FROM operator_night
     -- Those from the baseline of a judged night on: a change may stay suspected for any number of nights.
-    QUALIFY min(CASE WHEN is_judged THEN baseline_from END) OVER (
+    QUALIFY min(CASE WHEN is_judged THEN least(baseline_from, since) END) OVER (
             PARTITION BY series_id, device ORDER BY night ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
         ) <= night
 ),
@@ -85,6 +57,7 @@ SELECT
     is_judged,
     content,
     arm,
+    session_id,
     list(operator ORDER BY operator, category, module_path) AS operators,
     list(category ORDER BY operator, category, module_path) AS categories,
     list(module_path ORDER BY operator, category, module_path) AS modules,
@@ -93,5 +66,4 @@ SELECT
     list(resolution_ns ORDER BY operator, category, module_path) AS resolutions_ns
 FROM member
 JOIN session_operator USING (session_key)
-GROUP BY series_id, device, night, verdict, baseline_from, baseline_to, since, is_judged, content, arm, session_id
-ORDER BY series_id, device, night, arm NULLS FIRST, session_id;
+GROUP BY series_id, device, night, verdict, baseline_from, baseline_to, since, is_judged, content, arm, session_id;

@@ -9,7 +9,7 @@ the same rule for SQL.
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -36,19 +36,22 @@ def interquartile_indices(values: "ArrayLike") -> "NDArray[np.intp]":
     import numpy as np
 
     order = np.argsort(np.asarray(values), kind="stable")
-    total = len(order)
+    return order[_middle(len(order))]
+
+
+def _middle(total: int) -> slice:
+    """Return where the middle ones of so many sorted values are."""
     cut = (total + 1) // 4
-    return order[cut : total - max(cut, int(total == 2))]
+    return slice(cut, total - max(cut, int(total == 2)))
 
 
-def interquartile_mean(values: "ArrayLike") -> float:
+def interquartile_mean(values: Iterable[float]) -> float:
     """Return the interquartile mean, in the unit of the values. Raises ValueError if there are none."""
-    import numpy as np
-
-    figures = np.asarray(values, float)
-    if not len(figures):
+    figures = sorted(values)  # of the few sessions of a night, numpy takes ten times as long
+    middle = figures[_middle(len(figures))]
+    if not middle:
         raise ValueError("no values")
-    return float(figures[interquartile_indices(figures)].mean())
+    return math.fsum(middle) / len(middle)
 
 
 def median_interval(figures: Sequence[float]) -> tuple[float, float] | None:

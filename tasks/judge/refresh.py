@@ -1,7 +1,14 @@
-"""Judge the series of a warehouse that have no verdicts: new ones, and those that lost them by a change."""
+"""Judge the nights of a warehouse that have no verdict, each from what is kept of the nights before it.
+
+A load removes the verdicts on the nights that it touches and on all later nights of their series, so these are judged
+again. Any order of loads gives the same rows. Other rules judge all nights again.
+"""
 
 import logging
+import time
+from collections.abc import Sequence
 from dataclasses import asdict, fields
+from datetime import date
 from itertools import groupby
 from typing import Any
 
@@ -21,9 +28,16 @@ from tasks.judge.decisions import (
 from tasks.judge.figures import LATENCY, OTHER_METRICS, Metric
 from tasks.judge.incidents import refresh_incidents
 from tasks.judge.operators.table import refresh_operator_verdicts
-from tasks.judge.states import states_from_times
+from tasks.judge.series_states import (
+    StateAfterNight,
+    drop_old_states,
+    drop_verdicts_of_other_rules,
+    read_states,
+    state_row,
+)
+from tasks.judge.states import HistoryNeeded, states_from_times
 from tasks.judge.verdicts.night import Night
-from tasks.judge.verdicts.rules import judge_all
+from tasks.judge.verdicts.rules import SeriesJudge
 
 _log = logging.getLogger(__name__)
 _QUERIES = {file.name: file.text for file in sql_files("loading")}
@@ -34,7 +48,30 @@ SELECT count(*) > 0
 FROM cell
 WHERE comparison IS NOT NULL AND comparison NOT IN (SELECT comparison FROM comparison_result)
 """
+_NIGHTS = """
+SELECT *
+FROM night_to_judge
+WHERE series_id IN (SELECT unnest(?::VARCHAR[]))
+ORDER BY series_id, device, night
+"""
+_WITH_BASELINE_CELL = """
+SELECT judged.*, before.cell AS baseline_cell
+FROM judged
+LEFT JOIN (
+    SELECT series_id, device, metric, night, cell FROM judged
+    UNION ALL
+    SELECT series_id, device, metric, night, cell
+    FROM series_verdict
+    WHERE series_id IN (SELECT series_id FROM judged)
+) AS before
+    ON before.series_id = judged.series_id AND before.device = judged.device AND before.metric = judged.metric
+        AND before.night = judged.baseline_to::DATE
+"""
+_FROM_FIRST_NIGHT = "UPDATE series_to_judge SET first_night = DATE '0001-01-01' WHERE series_id = ? AND device = ?"
+_SERIES = 400  # at a time, to bound memory
+_PROGRESS_S = 10.0
 _Row = dict[str, Any]
+_Key = tuple[str, str]
 _COMPARISON_FIELDS = [field.name for field in fields(SideComparison)]
 
 
@@ -43,90 +80,149 @@ def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
     cells = connection.execute(_QUERIES["cells_without_interval"]).fetchall()
     intervals = [(cell_id, *(median_interval(times_ms) or (None, None))) for cell_id, times_ms in cells]
     insert_rows(connection, "cell_interval", [dict(zip(_INTERVAL_COLUMNS, row, strict=True)) for row in intervals])
+    drop_verdicts_of_other_rules(connection)
     [(has_comparisons,)] = connection.execute(_HAS_COMPARISONS).fetchall()
     if has_comparisons:
         _judge_comparisons(connection)
     decisions = read_warehouse_decisions(connection)
-    judged = _judge_nights(connection, decisions, _read_rows(connection, "nights_to_judge"), (LATENCY,))
-    refresh_operator_verdicts(connection, judged)
-    if judged:
-        rows = _read_rows(connection, "metrics_to_judge")
-        _add_coverage(connection, rows)
-        _judge_nights(connection, decisions, rows, OTHER_METRICS)
+    connection.execute(_QUERIES["series_to_judge"] + _QUERIES["verdicts_to_remove"])
+    if connection.execute("SELECT count(*) FROM series_to_judge").fetchall() != [(0,)]:
+        _judge_latency(connection, decisions)
+        _judge_nights(connection, decisions, "metrics_to_judge", OTHER_METRICS)
+        drop_old_states(connection)
+    refresh_operator_verdicts(connection)
     refresh_incidents(connection, decisions)
 
 
 def _judge_comparisons(connection: duckdb.DuckDBPyConnection) -> None:
     """Add the result of each comparison that has none."""
     results = []
-    for row in _read_rows(connection, "comparisons_to_judge"):
+    rows: list[_Row] = connection.execute(_QUERIES["comparisons_to_judge"]).to_arrow_table().to_pylist()
+    for row in rows:
         a_ns, b_ns, cells_ns = (row.pop(name) for name in ("figures_a_ns", "figures_b_ns", "cells_ns"))
         results.append({**row, **asdict(compare_sessions(a_ns, b_ns, states=states_from_times(cells_ns)))})
     insert_rows(connection, "comparison_result", results)
 
 
-def _read_rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[_Row]:
-    rows: list[_Row] = connection.execute(_QUERIES[query]).to_arrow_table().to_pylist()
-    return rows
-
-
-def _add_coverage(connection: duckdb.DuckDBPyConnection, rows: list[_Row]) -> None:
-    """Add the SME coverage of the cells that could use SME; planning its query takes as long as all others."""
-    cells = [row["cell"] for row in rows if row["variant"] != "sme2_off"]
-    covered = connection.execute(_QUERIES["coverage_to_judge"], {"cells": cells}).fetchall() if cells else []
-    coverage = dict(covered)
-    for row in rows:
-        row["SME coverage"] = [coverage[row["cell"]]] if row["cell"] in coverage else None
+def _judge_latency(connection: duckdb.DuckDBPyConnection, decisions: Decisions) -> None:
+    """Judge the latency of all series to judge, from their first night where what is kept is not enough."""
+    incomplete = _judge_nights(connection, decisions, "nights_to_judge", (LATENCY,))
+    if incomplete:
+        connection.executemany(_FROM_FIRST_NIGHT, incomplete)
+        connection.execute(_QUERIES["verdicts_to_remove"])
+        _judge_nights(connection, decisions, "nights_to_judge", (LATENCY,))
 
 
 def _judge_nights(
-    connection: duckdb.DuckDBPyConnection, decisions: Decisions, rows: list[_Row], metrics: tuple[Metric, ...]
-) -> set[str]:
-    """Add the verdicts on nights, and return the ids of their series.
+    connection: duckdb.DuckDBPyConnection, decisions: Decisions, query: str, metrics: Sequence[Metric]
+) -> list[_Key]:
+    """Add the verdicts on the nights of a query, and what is kept of them.
 
-    A night is left out where its figure is NULL. A series that cannot be judged is logged and has no verdict.
+    Return the series and devices of which more would have to be kept; they get no verdict. A night is left out where
+    its figure is NULL. A series that cannot be judged is logged and has no verdict.
     """
-    judged: list[_Row] = []
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE night_to_judge AS {_QUERIES[query]}")
+    coverage = _read_coverage(connection) if LATENCY not in metrics else {}
+    series_ids = connection.execute("SELECT DISTINCT series_id FROM night_to_judge ORDER BY series_id").fetchall()
+    series, incomplete, reported = [row[0] for row in series_ids], list[_Key](), time.monotonic()
+    for first in range(0, len(series), _SERIES):
+        chunk = series[first : first + _SERIES]
+        rows: list[_Row] = connection.execute(_NIGHTS, [chunk]).to_arrow_table().to_pylist()
+        for row in rows if coverage else ():
+            row["SME coverage"] = coverage.get(row["cell"])
+        incomplete += _judge_rows(connection, decisions, rows, metrics)
+        if time.monotonic() - reported > _PROGRESS_S:
+            names = "latency" if LATENCY in metrics else "other figures"
+            _log.info("judged the %s of %d of %d series", names, first + len(chunk), len(series))
+            reported = time.monotonic()
+    return incomplete
+
+
+def _read_coverage(connection: duckdb.DuckDBPyConnection) -> dict[str, list[float]]:
+    """Return the SME coverage by cell; planning its query takes as long as all others."""
+    return {cell: [share] for cell, share in connection.execute(_QUERIES["coverage_to_judge"]).fetchall()}
+
+
+def _judge_rows(
+    connection: duckdb.DuckDBPyConnection, decisions: Decisions, rows: list[_Row], metrics: Sequence[Metric]
+) -> list[_Key]:
+    """Do what `_judge_nights` does with rows of complete series."""
+    stored = read_states(connection, sorted({row["series_id"] for row in rows}), [metric.name for metric in metrics])
+    judged, states, incomplete = list[_Row](), list[_Row](), list[_Key]()
     for (series_id, device), group in groupby(rows, lambda row: (row["series_id"], row["device"])):
         nights = list(group)
         for metric in metrics:
+            measured = [row for row in nights if row.get(metric.name) is not None]
+            if not measured:
+                continue
             try:
-                judged += _build_rows([row for row in nights if row[metric.name] is not None], decisions, metric)
+                verdicts, newest = _judge_figure(
+                    measured, decisions, metric, stored.get((series_id, device, metric.name))
+                )
+            except HistoryNeeded:
+                incomplete.append((series_id, device))
             except (ArithmeticError, ValueError, LookupError) as error:  # must not stop a load
                 what = f"{series_id} on {device}, {metric.name}"
                 _log.error("%s: no verdict (%s: %s)", what, type(error).__name__, error)
-    insert_rows(connection, "series_verdict", judged)
-    return {row["series_id"] for row in judged}
+            else:
+                judged += verdicts
+                states += newest
+    if judged:
+        _insert_verdicts(connection, judged)
+        insert_rows(connection, "series_state", states)
+    return incomplete
 
 
-def _build_rows(rows: list[_Row], decisions: Decisions, metric: Metric) -> list[_Row]:
-    """Judge the nights of one series on one device, and return their rows of `series_verdict`."""
-    before = [None, *rows][: len(rows)]
-    nights = [_build_night(row, previous, decisions, metric) for row, previous in zip(rows, before, strict=True)]
-    of_night = {str(row["night"]): row for row in rows}
-    return [
-        {
-            **{name: value for name, value in vars(verdict).items() if name != "decided_on"},
-            **{name: row[name] for name in ("series_id", "device", "night", "cell", "invalid_sessions")},
-            "metric": metric.name,
-            "sessions": len(row[metric.name]),
-            "value": interquartile_mean(row[metric.name]) if row[metric.name] else None,
-            "baseline_cell": of_night.get(verdict.baseline_to or "", {}).get("cell"),
-            "comparison": of_night[verdict.decided_on]["comparison"] if verdict.decided_on else None,
-        }
-        for row, verdict in zip(rows, judge_all(nights, metric), strict=True)
-    ]
+def _insert_verdicts(connection: duckdb.DuckDBPyConnection, rows: list[_Row]) -> None:
+    """Add rows of complete series to `series_verdict`, with the cell of the last good night of each."""
+    import pyarrow as pa  # slow to import
+
+    connection.register("judged", pa.Table.from_pylist(rows))
+    # An INSERT that reads its own table may read what it inserts.
+    complete = connection.execute(_WITH_BASELINE_CELL).to_arrow_table()
+    connection.unregister("judged")
+    insert_rows(connection, "series_verdict", complete)
 
 
-def _build_night(row: _Row, previous: _Row | None, decisions: Decisions, metric: Metric) -> Night:
-    """Return the night of a row; `previous` is the row of the night before it in the series.
+def _judge_figure(
+    rows: Sequence[_Row], decisions: Decisions, metric: Metric, stored: StateAfterNight | None
+) -> tuple[list[_Row], list[_Row]]:
+    """Judge the nights of one figure of one series on one device.
+
+    Return their rows of `series_verdict`, and those of `series_state` after the last two of them.
+    """
+    judge = SeriesJudge(metric, stored.state if stored else None)
+    before = (stored.night, stored.is_of_all_runs) if stored else None
+    judged, states = list[_Row](), list[_Row]()
+    for index, row in enumerate(rows):
+        is_of_all_runs = row.get("is_of_all_runs", False)
+        figures = row[metric.name]
+        verdict = judge.judge(_build_night(row, before, decisions, metric))
+        key = {"series_id": row["series_id"], "device": row["device"], "metric": metric.name, "night": row["night"]}
+        judged.append(
+            {
+                **{name: value for name, value in vars(verdict).items() if name != "decided_on"},
+                **key,
+                "cell": row["cell"],
+                "invalid_sessions": row["invalid_sessions"],
+                "sessions": len(figures),
+                "value": interquartile_mean(figures) if figures else None,
+            }
+        )
+        if index >= len(rows) - 2:
+            states.append({**key, **state_row(judge.state(), is_of_all_runs=is_of_all_runs)})
+        before = row["night"], is_of_all_runs
+    return judged, states
+
+
+def _build_night(row: _Row, before: tuple[date, bool] | None, decisions: Decisions, metric: Metric) -> Night:
+    """Return the night of a row; `before` is the night before it in the series, and whether times are of all runs.
 
     Times of all runs of a session are not compared with times of typical runs: such a night starts a baseline.
     """
-    has_other_rule = previous is not None and row.get("is_of_all_runs") != previous.get("is_of_all_runs")
-    last_night = previous["night"] if previous else None
+    has_other_rule = before is not None and row.get("is_of_all_runs", False) != before[1]
     series = SeriesNight(*(row[name] for name in ("model", "precision", "variant", "device", "night")))
-    is_reset = starts_baseline(decisions, series, last_night)
+    is_reset = starts_baseline(decisions, series, before[0] if before else None)
     return Night(
         night=str(row["night"]),
         figures=tuple(row[metric.name]),
@@ -142,6 +238,7 @@ def _build_night(row: _Row, previous: _Row | None, decisions: Decisions, metric:
         content=row["content"],
         inaccuracy=row["inaccuracy"],
         same_night=SideComparison(**{name: row[name] for name in _COMPARISON_FIELDS}) if row.get("answer") else None,
+        comparison=row.get("comparison"),
         same_night_content=row.get("content_a") or "",
         missing=decisions.missing_files.get(series.selector, {}) if decisions.missing_files else {},
     )

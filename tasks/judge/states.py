@@ -11,6 +11,8 @@ Simulated, 60 nights of 8 sessions with a CV of 2 %: two states are recognised i
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +37,16 @@ _NEAR = 1 / 4  # of the distance: sessions that are nearer to a state are in it
 Positions = NDArray[np.float64]
 
 
+class HistoryNeeded(Exception):
+    """What was kept of earlier nights is not enough to judge the next one: the first night must come first again."""
+
+
 @dataclass(frozen=True)
 class Clusters:
     """The sessions of one night, cut at their widest gap."""
 
     positions: Positions
+    """Empty if only the other figures were kept."""
     offset: float
     """How far the medians of both clusters are apart."""
     scatter: float
@@ -80,15 +87,18 @@ class AssignedSessions:
 
 def cluster_sessions(positions: Positions) -> Clusters | None:
     """Cut sessions at the widest gap that leaves two on each side; None if there are fewer than four."""
-    ordered = np.sort(positions)
+    ordered: list[float] = sorted(positions.tolist())
     if len(ordered) < 2 * _MIN_STATE_SESSIONS:
         return None
-    gaps = np.diff(ordered)[_MIN_STATE_SESSIONS - 1 : 1 - _MIN_STATE_SESSIONS]
-    cut = int(np.argmax(gaps)) + _MIN_STATE_SESSIONS
-    fast, slow = np.median(ordered[:cut]), np.median(ordered[cut:])
-    inside = ordered - np.where(np.arange(len(ordered)) < cut, fast, slow)
-    scatter = math.sqrt(float((inside**2).sum()) / (len(ordered) - 2))
-    return Clusters(ordered, float(slow - fast), scatter, bool(gaps.max() > _CLEAR_GAP * scatter))
+    gaps = [after - before for before, after in pairwise(ordered)][_MIN_STATE_SESSIONS - 1 : 1 - _MIN_STATE_SESSIONS]
+    cut = gaps.index(max(gaps)) + _MIN_STATE_SESSIONS
+    groups = [ordered[:cut], ordered[cut:]]
+    fast, slow = map(median, groups)
+    inside = math.fsum(
+        (each - center) ** 2 for group, center in zip(groups, (fast, slow), strict=True) for each in group
+    )
+    scatter = math.sqrt(inside / (len(ordered) - 2))
+    return Clusters(np.array(ordered), slow - fast, scatter, max(gaps) > _CLEAR_GAP * scatter)
 
 
 def recognize_states(
@@ -96,19 +106,22 @@ def recognize_states(
 ) -> States | None:
     """Return the two states that enough nights show at about the same distance; None if there are none.
 
-    Enough are `min_nights`, and a third of the nights. `current` is returned as it is while its distance fits.
+    Enough are `min_nights`, and a third of the nights. `current` is returned as it is while its distance fits. Other
+    states need the positions of all sessions; raises HistoryNeeded where they were not kept.
     """
     clustered = [night for night in nights if night is not None]
-    offsets = np.array([night.offset for night in clustered if night.is_clear])
+    offsets = [night.offset for night in clustered if night.is_clear]
     if len(offsets) < max(min_nights, _MIN_SHARE * len(clustered)):
         return None
-    offset = float(np.median(offsets))
-    spread = MAD_TO_SD * float(np.median(np.abs(offsets - offset)))
-    scatter = float(np.median([night.scatter for night in clustered]))
+    offset = median(offsets)
+    spread = MAD_TO_SD * median([abs(each - offset) for each in offsets])
+    scatter = median([night.scatter for night in clustered])
     if offset < max(LATENCY.min_change, _MIN_SEPARATION * scatter) or spread > _AGREEMENT * offset:
         return None
     if current is not None and abs(offset - current.offset) <= _SAME_OFFSET * current.offset:
         return current
+    if not all(len(night.positions) for night in clustered):
+        raise HistoryNeeded
     mixed = [(slow, len(night.positions)) for night in clustered if (slow := _slow_sessions(night.positions, offset))]
     return States(offset, sum(slow for slow, _ in mixed) / sum(count for _, count in mixed))
 

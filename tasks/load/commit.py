@@ -120,7 +120,7 @@ class Loader:
             self._run({"new_run": facts["run"], "new_event": facts["event"]}, "session_refresh")
         if self._replaced:
             self._run({}, "forget_orphans")
-        self._run({}, "cell_add", "cell_refresh")
+        self._run({}, "cell_add", "cell_refresh", "series_reset")
         add_session_statistics(self._connection)
 
     def _add_rows(self, rows: Rows) -> None:

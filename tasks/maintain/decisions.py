@@ -20,6 +20,7 @@ import pyarrow as pa
 from devices.errors import InputError
 from devices.suggest import did_you_mean, nights_beside
 from devices.untrusted import sanitize_line
+from sql.schema import sql_files
 from sql.warehouse import writing
 from tasks.bundle.model_names import find_model, short_names
 from tasks.judge.decisions import (
@@ -45,6 +46,23 @@ _Draft = tuple[str, dict[str, Any], Sequence[SeriesNight]]
 MissingContent = tuple[SeriesNight, MissingFile]
 """A good night of a series, and which of its files is no longer stored."""
 _log = logging.getLogger(__name__)
+# From the day of an acceptance on: it may be of a change that began later.
+_TOUCHED = """
+INSERT INTO touched_series BY NAME
+SELECT series_id, min(least(changed.night, decided_at::DATE)) AS night
+FROM series
+JOIN (
+    SELECT * FROM new_decision
+    UNION ALL BY NAME
+    SELECT * FROM decision
+    WHERE decision_id IN (SELECT unnest([decision_id, revokes]) FROM new_decision)
+) AS changed
+    ON series.model = coalesce(changed.model, series.model)
+        AND series.precision = coalesce(changed.precision, series.precision)
+        AND series.variant = coalesce(changed.variant, series.variant)
+WHERE kind != 'note'
+GROUP BY series_id;
+"""
 
 
 def reset_baseline(workspace: Workspace, night: str | None, series: Selector, reason: str) -> list[str]:
@@ -166,7 +184,7 @@ def record_missing_files(workspace: Workspace, missing: Iterable[MissingContent]
 def store_decisions(warehouse: Path, decisions: Decisions) -> int:
     """Add the decisions that the warehouse does not contain; return their number.
 
-    All series are judged again, unless only notes or revocations of notes were added. Decisions from other stores stay.
+    The series that they are about are judged again from their nights on. Decisions from other stores stay.
     Creates no warehouse. Raises WarehouseError; nothing is added then.
     """
     if not decisions.records or not warehouse.is_file():
@@ -184,12 +202,13 @@ def store_decisions(warehouse: Path, decisions: Decisions) -> int:
         ]
         if rows:
             connection.register("new_decision", pa.Table.from_pylist(rows))
+            statements = {file.name: file.text for file in sql_files("loading")}
+            connection.execute(statements["cell_begin"] + _TOUCHED + statements["series_reset"])
             connection.execute("DELETE FROM decision WHERE decision_id IN (SELECT decision_id FROM new_decision)")
             connection.execute("INSERT INTO decision BY NAME SELECT * FROM new_decision")
             connection.unregister("new_decision")
         notes = {record.id for record in decisions.records if record.kind == "note"}
         if any(notes.isdisjoint((record.id, record.revokes)) for record in missing):
-            connection.execute("DELETE FROM series_verdict")
             judge_series(connection)
         return len(rows)
 

@@ -18,7 +18,7 @@ from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)
 _KEYS = "SELECT session_key FROM session WHERE session_id IN (SELECT unnest(?::VARCHAR[]))"
-_STEPS = ("cell_begin", "forget", "forget_orphans", "cell_refresh")
+_STEPS = ("cell_begin", "forget", "forget_orphans", "cell_refresh", "series_reset")
 
 
 def forget_target(workspace: Workspace, target: str, reason: str) -> str:

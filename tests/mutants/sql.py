@@ -34,7 +34,10 @@ _TESTS = ("tests/sql", "tests/tasks/judge", "tests/flows/warehouse/test_check.py
 _WORD = re.compile(r"\w+")
 _FILLS = {
     "nights_to_judge": {"series_verdict"},
+    "series_to_judge": {"series_verdict"},
+    "series_reset": {"series_verdict", "comparison_result"},
     "metrics_to_judge": {"series_verdict"},
+    "operator_nights": {"series_operator_verdict", "series_cause"},
     "operators_to_judge": {"series_operator_verdict", "series_cause"},
     "comparisons_to_judge": {"comparison_result"},
     "session_refresh": {"typical_run", "run_summary", "session_node"},
@@ -44,7 +47,6 @@ _FILLS = {
         "cell_made_from",
         "cell_output",
         "series_night",
-        "series_verdict",
         "comparison_result",
         "cell",
     },

@@ -1,10 +1,10 @@
 """Verdicts on operators in the warehouse: for the nights whose latency changed, and for the newest of each series."""
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import date
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import duckdb
@@ -16,24 +16,31 @@ from tasks.judge.operators.cause_of_sessions import build_group, cause_between, 
 from tasks.judge.operators.rules import OperatorVerdicts, judge_operators
 
 _log = logging.getLogger(__name__)
-_QUERY = next(file.text for file in sql_files("loading") if file.name == "operators_to_judge")
+_QUERIES = {file.name: file.text for file in sql_files("loading")}
+_SESSIONS = """
+SELECT *
+FROM operator_session
+WHERE series_id IN (SELECT unnest(?::VARCHAR[]))
+ORDER BY series_id, device, night, arm NULLS FIRST, session_id
+"""
 _TABLES = ("series_operator_verdict", "series_cause")
 _MAX_NAMED = 2  # operators that changed while the total did not
 _SERIES = 200  # at a time, to bound memory
 _Row = dict[str, Any]
 
 
-def refresh_operator_verdicts(connection: duckdb.DuckDBPyConnection, series: Collection[str]) -> None:
-    """Replace the operator verdicts and causes of these series; delete those of series without verdicts."""
-    ordered = sorted(series)
-    for table in _TABLES:
-        connection.execute(
-            f"DELETE FROM {table} WHERE series_id IN (SELECT unnest(?::VARCHAR[])) "
-            "OR series_id NOT IN (SELECT series_id FROM series_verdict)",
-            [ordered],
-        )
-    for first in range(0, len(ordered), _SERIES):
-        rows = connection.execute(_QUERY, {"series": ordered[first : first + _SERIES]}).to_arrow_table().to_pylist()
+def refresh_operator_verdicts(connection: duckdb.DuckDBPyConnection) -> None:
+    """Judge the operators of the series in `series_to_judge`; delete what was judged of nights without a verdict."""
+    connection.execute(_QUERIES["operator_nights"])
+    series_ids = connection.execute(
+        "SELECT DISTINCT series_id FROM operator_night WHERE is_judged ORDER BY 1"
+    ).fetchall()
+    if not series_ids:
+        return
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE operator_session AS {_QUERIES['operators_to_judge']}")
+    for first in range(0, len(series_ids), _SERIES):
+        series = [row[0] for row in series_ids[first : first + _SERIES]]
+        rows = connection.execute(_SESSIONS, [series]).to_arrow_table().to_pylist()
         operators: list[_Row] = []
         causes: list[_Row] = []
         for (series_id, device), sessions in groupby(rows, lambda row: (row["series_id"], row["device"])):
@@ -49,17 +56,16 @@ def _judge_series(sessions: list[_Row], operators: list[_Row], causes: list[_Row
     """Append the rows of one series on one device, from its sessions in the order of the nights."""
     compared = [row for row in sessions if row["arm"] is not None]
     sessions = [row for row in sessions if row["arm"] is None]
-    sums = sum_by_operator(sessions)
-    keys = list_operators(sums)
-    by_night, groups = {}, {}
-    for night, pairs in groupby(zip(sessions, sums, strict=True), lambda pair: pair[0]["night"]):
-        by_night[night], sums_of_night = map(list, zip(*pairs, strict=True))
-        groups[night] = build_group(sums_of_night, keys, str(night))
+    by_night = {night: list(rows) for night, rows in groupby(sessions, lambda row: row["night"])}
+    sums = {night: sum_by_operator(rows) for night, rows in by_night.items()}
     for night, rows in by_night.items():
         row = rows[0]
         if not row["is_judged"]:
             continue
-        nights = [group for each, group in groups.items() if row["baseline_from"] <= each <= night]
+        # Not those of later nights: a night is judged with the nights before it only.
+        window = {each: sums[each] for each in sums if row["baseline_from"] <= each <= night}
+        keys = list_operators(chain.from_iterable(window.values()))
+        nights = [build_group(of_night, keys, str(each)) for each, of_night in window.items()]
         judged = judge_operators(list(keys.values()), nights, str(row["since"]) if row["since"] else None)
         if judged is None:
             continue

@@ -58,6 +58,8 @@ class Night:
     """The content of an earlier night (A) and this night's (B), interleaved this night."""
     inaccuracy: Mapping[str, Any] | None = None
     """Why its figures do not count although it ran: figures of the view `_inaccurate_cell`; None if accurate."""
+    comparison: str | None = None
+    """The id of that comparison."""
     same_night_content: str = ""
     """The content A; if known, the comparison counts only if it is that of the last good night. Empty if unknown."""
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -90,6 +92,8 @@ class NightVerdict:
     """The first night of the step that the night belongs to; None outside a step."""
     decided_on: str | None = None
     """The night whose comparison gave these figures, measured interleaved; None if nights did."""
+    comparison: str | None = None
+    """The id of that comparison."""
     missing: str | None = None
     """What is no longer stored, so that a suspected night cannot be compared with the last good one."""
 

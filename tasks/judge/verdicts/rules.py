@@ -9,9 +9,8 @@ from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.judge.figures import LATENCY, Metric
 from tasks.judge.states import (
     REMEMBERED,
-    Clusters,
+    HistoryNeeded,
     Positions,
-    States,
     assign_states,
     cluster_sessions,
     describe_assignment,
@@ -20,35 +19,57 @@ from tasks.judge.states import (
 )
 from tasks.judge.verdicts.night import Night, NightVerdict, why_incomparable
 from tasks.judge.verdicts.series import Series
+from tasks.judge.verdicts.state import SeriesState, keep_state, restore_series
 
 
 def judge_all(nights: Sequence[Night], metric: Metric = LATENCY) -> list[NightVerdict]:
     """Judge each night of one series on one device; `nights` are in the order of their dates."""
-    series, verdicts = _SeriesWithinStates(metric), list[NightVerdict]()
-    for night in nights:
-        before = series.judge(night) if night.is_reset else None
+    judge = SeriesJudge(metric)
+    return [judge.judge(night) for night in nights]
+
+
+class SeriesJudge:
+    """Judges the nights of one series on one device in the order of their dates, from `state` on if there is one."""
+
+    def __init__(self, metric: Metric, state: SeriesState | None = None) -> None:
+        self._metric = metric
+        self._series = _SeriesWithinStates(metric, state)
+        self._has_baseline = state is not None and state.has_baseline
+
+    def judge(self, night: Night) -> NightVerdict:
+        """Return the verdict on the next night.
+
+        Raises HistoryNeeded if it began with a state and the device then shows other states of its sessions.
+        """
+        before = self._series.judge(night) if night.is_reset else None
         if night.starts_baseline:
-            series = _SeriesWithinStates(metric)
-        verdict = series.judge(night)
-        if verdict.verdict == "new" and any(each.verdict == "new" for each in verdicts):
+            self._series = _SeriesWithinStates(self._metric)
+        verdict = self._series.judge(night)
+        if verdict.verdict == "new" and self._has_baseline:
             verdict = replace(verdict, verdict="insufficient data")
             if before is not None and before.since == night.night:
                 why = f"{verdict.reason}; a change that begins in it is accepted"
                 verdict = replace(before, verdict=verdict.verdict, baseline_nights=0, reason=why)
-        verdicts.append(verdict)
-    return verdicts
+        self._has_baseline |= verdict.verdict == "new"
+        return verdict
+
+    def state(self) -> SeriesState:
+        """Return what later nights need of the nights up to now."""
+        within = self._series
+        return keep_state(within.series, within.states, within.clusters, has_baseline=self._has_baseline)
 
 
 class _SeriesWithinStates:
     """A series on a device. Once its sessions show two states, its latency is judged within them."""
 
-    def __init__(self, metric: Metric) -> None:
+    def __init__(self, metric: Metric, state: SeriesState | None = None) -> None:
         self.metric = metric
-        self.series = Series(metric)
-        self.states: States | None = None
-        self.past: list[Night] = []
-        """The last nights that can be compared, and (below) the clusters of their sessions."""
-        self.clusters: list[Clusters | None] = []
+        self.series = restore_series(state, metric) if state else Series(metric)
+        self.states = state.states if state else None
+        self.past: list[Night] | None = None if state else []
+        """The last nights that can be compared, None if they were not kept; and (below) the clusters of their
+        sessions."""
+        self.clusters = state.clusters if state else []
 
     def judge(self, night: Night) -> NightVerdict:
         if self.metric is not LATENCY or why_incomparable(night, self.metric) is not None:
@@ -57,11 +78,14 @@ class _SeriesWithinStates:
         self.clusters = [*self.clusters, cluster_sessions(positions)][-REMEMBERED:]
         states = recognize_states(self.clusters, self.states)
         if states != self.states:
+            if self.past is None:
+                raise HistoryNeeded
             # Earlier verdicts stay; the level and the step are computed again within the states.
             self.series, self.states = Series(self.metric), states
             for earlier in self.past:
                 self._judge(earlier, np.log(earlier.figures))
-        self.past = [*self.past, night][-REMEMBERED:]
+        if self.past is not None:
+            self.past = [*self.past, night][-REMEMBERED:]
         return self._judge(night, positions)
 
     def _judge(self, night: Night, positions: Positions) -> NightVerdict:

@@ -48,8 +48,10 @@ class Series:
         self.step = Step()
         self.second = Step()
         """Nights beyond the confirmed step that are not confirmed yet."""
-        self.history: list[Point] = []
-        """The last nights, at any level."""
+        self.history: list[tuple[str, float]] = []
+        """The last nights, at any level, with their positions."""
+        self.newest_content = ""
+        """That of the last of them."""
 
     @property
     def newest_level_and_content(self) -> tuple[float | None, str]:
@@ -57,7 +59,7 @@ class Series:
         if not self.history:
             return None, ""
         points = self.level if self.step.quiet_nights or not self.step.points else self.step.points
-        return median([each.position for each in points[-BASELINE_NIGHTS:]]), self.history[-1].content
+        return median([each.position for each in points[-BASELINE_NIGHTS:]]), self.newest_content
 
     def judge(self, night: Night) -> NightVerdict:
         why_not = why_incomparable(night, self.metric)
@@ -65,7 +67,8 @@ class Series:
             return NightVerdict(night.night, *why_not)
         current = build_point(night.night, night.content, night.figures, self.metric)
         current = replace(current, missing=night.missing if night.same_night is None else {})
-        self.history = [*self.history, current][-REMEMBERED:]
+        self.history = [*self.history, (current.night, current.position)][-REMEMBERED:]
+        self.newest_content = current.content
         if not self.level:
             self.level.append(current)
             return NightVerdict(night.night, "new", "this is the first night of the baseline")
@@ -133,14 +136,14 @@ class Series:
             why = f"{describe_same_night(shift, night.same_night)}: the device changed, not they"
             decided_by = night.same_night if self._may_be_device_state(shift) else None
             quiet = self._judge_in_level(current, shift, why, decided_by, is_of_device=decided_by is None)
-            return replace(quiet, decided_on=current.night if decided_by else None)
+            return replace(quiet, decided_on=current.night, comparison=night.comparison) if decided_by else quiet
         if not self.step.has_direction(shift.distance):
             self._end_step()
         is_answered = (night.same_night is None or answer != "open") and len(self.level) >= self.min_level
         counts = is_answered and (shift.excludes_none or not shift.may_be_other_state)
         is_new = _in_a_row(self._nights_at_level(shift)) < _WAIT_NIGHTS_IN_A_ROW
         self.step.add(current, shift, answer == "confirmed", counts=counts, is_new=is_new)
-        confirmation = self.step.confirm(current, night.same_night if answer == "confirmed" else None)
+        confirmation = self.step.confirm(current, night if answer == "confirmed" else None)
         return self._judge_in_step(current, shift, confirmation, answer == "confirmed" or confirmation is not None)
 
     def _may_be_unseen_state(self, current: Point, shift: Shift) -> bool:
@@ -161,8 +164,8 @@ class Series:
 
     def _nights_at_level(self, shift: Shift) -> list[bool]:
         """Return which nights before this one and its step lie as far from the baseline, in the same direction."""
-        since = self.step.points[0].night if self.step.points else self.history[-1].night
-        return shift.are_at_level([each for each in self.history if each.night < since])
+        since = self.step.points[0].night if self.step.points else self.history[-1][0]
+        return shift.are_at_level([position for night, position in self.history if night < since])
 
     def _device_word(self, shift: Shift, *, is_confirmed: bool) -> Verdict:
         """Return the verdict on a shift by the device: `no change` if the interval contains none."""
@@ -203,7 +206,7 @@ class Series:
         when = "the same night" if confirmation.night == current.night else f"on {confirmation.night}"
         why = describe_same_night(shift, confirmation.comparison, when)
         decided = build_verdict(verdict, current, shift, since, why, confirmation.comparison)
-        return replace(decided, decided_on=confirmation.night)
+        return replace(decided, decided_on=confirmation.night, comparison=confirmation.comparison_id)
 
     def _judge_in_level(
         self,

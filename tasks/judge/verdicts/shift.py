@@ -86,9 +86,9 @@ class Shift:
         """Whether the interval is all on one side of no change."""
         return self.bounds[0] > 0 or self.bounds[1] < 0
 
-    def are_at_level(self, nights: Sequence[Point]) -> list[bool]:
+    def are_at_level(self, positions: Sequence[float]) -> list[bool]:
         """Return which nights lie at least two thirds as far from the baseline as this one, in its direction."""
-        moved = [(each.position - self.center) * self.distance for each in nights]
+        moved = [(each - self.center) * self.distance for each in positions]
         return [move >= _AT_LEVEL * self.distance**2 for move in moved]
 
     @property
@@ -108,7 +108,10 @@ def build_point(night: str, content: str, figures: Sequence[float], metric: Metr
 
 def deviations(level: Sequence[Point]) -> list[float]:
     """Return how far each of the last 21 nights of a level lies from their median."""
-    positions = [each.position for each in level[-BASELINE_NIGHTS:]]
+    return _from_median([each.position for each in level[-BASELINE_NIGHTS:]])
+
+
+def _from_median(positions: Sequence[float]) -> list[float]:
     center = median(positions)
     return [position - center for position in positions]
 
@@ -127,26 +130,29 @@ def measure_shift(
     far earlier nights without a change moved from their baselines, without their signs.
     """
     baseline = level[-BASELINE_NIGHTS:]
-    scattered = [*former_deviations, *deviations(baseline)][-BASELINE_NIGHTS:]
-    levels = _find_two_levels([each.position for each in baseline]) if metric is LATENCY else None
+    positions = [each.position for each in baseline]
+    moved = _from_median(positions)
+    scattered = [*former_deviations, *moved][-BASELINE_NIGHTS:]
+    levels = _find_two_levels(positions) if metric is LATENCY else None
     if levels is not None:
-        scattered = [min((each.position - level for level in levels), key=abs) for each in baseline]
+        scattered = [min((position - level for level in levels), key=abs) for position in positions]
         baseline = [each for each, move in zip(baseline, scattered, strict=True) if each.position - levels[0] == move]
-    center = median([each.position for each in baseline])
+        positions = [each.position for each in baseline]
+        moved = _from_median(positions)
+    center = median(positions)
     distance = current.position - center
     assumed = metric.night_scatter**2 + current.session_variance
     variance = 0.0 if metric.is_exact else max(_variance(scattered, assumed), current.session_variance)
     scatter = math.sqrt(variance * (1 + _MEDIAN_VARIANCE / len(baseline)))
     half_width = student_quantile(_INTERVAL_Z, len(scattered)) * scatter
-    direction = math.copysign(1, distance)
-    good = [  # never empty: some deviations are 0 or have the other direction
-        each
-        for each, move in zip(baseline, deviations(baseline), strict=True)
-        if move * direction <= _SHARED * abs(distance)
-    ]
+    direction, shared = math.copysign(1, distance), _SHARED * abs(distance)
+    # There is always one: some deviations are 0 or have the other direction.
+    last_good = next(
+        each for each, move in zip(reversed(baseline), reversed(moved), strict=True) if move * direction <= shared
+    )
     other_state = levels[1] - center if levels else None
     floor = find_floor(moves, half_width)
-    return Shift(metric, baseline, center, distance, scatter, half_width, other_state, floor, good[-1])
+    return Shift(metric, baseline, center, distance, scatter, half_width, other_state, floor, last_good)
 
 
 def find_floor(moves: Sequence[float], assumed: float) -> float:

@@ -29,6 +29,7 @@ class Confirmation:
     night: str
     content: str
     comparison: "SideComparison"
+    comparison_id: str | None = None
 
 
 @dataclass
@@ -66,14 +67,14 @@ class Step:
         self.is_confirmed |= is_confirmed or self.strong_nights >= 2 or self.alert_nights >= 3
         self.quiet_nights = 0
 
-    def confirm(self, current: Point, comparison: "SideComparison | None") -> Confirmation | None:
+    def confirm(self, current: Point, night: Night | None) -> Confirmation | None:
         """Return what confirmed the content of a night; the first comparison of a content counts.
 
-        `comparison` is that of the night if it confirmed the change; None without one.
+        `night` is that of `current` if its comparison confirmed the change; None without one.
         """
         is_decided = self.confirmation is not None and "" != current.content == self.confirmation.content
-        if comparison is not None and not is_decided:
-            self.confirmation = Confirmation(current.night, current.content, comparison)
+        if night is not None and night.same_night is not None and not is_decided:
+            self.confirmation = Confirmation(current.night, current.content, night.same_night, night.comparison)
             return self.confirmation
         return self.confirmation if is_decided else None
 

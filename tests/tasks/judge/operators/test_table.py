@@ -9,7 +9,8 @@ import pytest
 
 from sql.warehouse import writing
 from tasks.judge.operators.rules import OperatorVerdict, OperatorVerdicts
-from tasks.judge.operators.table import describe_hidden_changes, refresh_operator_verdicts
+from tasks.judge.operators.table import describe_hidden_changes
+from tasks.judge.refresh import judge_series
 from tests.fixtures.nights import fields_of
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker
 
@@ -156,6 +157,6 @@ def test_without_the_operators_of_the_last_good_night_operators_are_judged_and_n
     with writing(maker.warehouse) as connection:
         of_night = "SELECT session_key FROM _session WHERE night = '2026-11-08'"
         connection.execute(f"DELETE FROM session_node WHERE session_key IN ({of_night})")
-        series = [series_id for (series_id,) in connection.execute("SELECT series_id FROM series").fetchall()]
-        refresh_operator_verdicts(connection, series)
+        connection.execute("DELETE FROM series_verdict")
+        judge_series(connection)
     assert maker.ask(f"{asked} WHERE night = '2026-11-10'") == [(True, None)]
