@@ -1,4 +1,5 @@
--- Compute the aggregates of the cells in `touched_cell` again; series_reset then removes what was judged of their series.
+-- Compute the aggregates of the cells in `touched_cell` again; series_reset then removes what was judged of their
+-- series.
 INSERT INTO touched_series BY NAME
 SELECT series_id, min(cell.night) AS night
 FROM session

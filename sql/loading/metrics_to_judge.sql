@@ -1,5 +1,5 @@
--- The other figures of the sessions behind each latency that was judged now. The name
--- of a column is that of its metric (tasks/judge/figures.py); a night without a figure has NULL there.
+-- The other figures of the sessions behind each latency that was judged now. The name of a column is that of its metric
+-- (tasks/judge/figures.py); a night without a figure has NULL there.
 WITH
 judged AS (
     SELECT series_id, device, night, cell, invalid_sessions

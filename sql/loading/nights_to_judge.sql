@@ -1,7 +1,7 @@
--- The nights without a verdict of each series in `series_to_judge`, per device: the times of the sessions of the newest cell with the
--- five that a verdict needs (without one, of the one with the most), so that a short sweep at noon replaces no night;
--- the clock after each, how many sessions ran outside the limits, and how many failed and why. Emulated devices are
--- never judged.
+-- The nights without a verdict of each series in `series_to_judge`, per device: the times of the sessions of the newest
+-- cell with the five that a verdict needs (without one, of the one with the most), so that a short sweep at noon
+-- replaces no night; the clock after each, how many sessions ran outside the limits, and how many failed and why.
+-- Emulated devices are never judged.
 WITH
 timed AS (
     SELECT

@@ -1,6 +1,6 @@
--- The nights of the series in `series_to_judge` that take part in verdicts: compared with a baseline, or the first of one.
--- Operators are judged of those whose latency changed, and of the newest that can be compared. What was judged of other
--- nights, and of nights without a verdict, is removed.
+-- The nights of the series in `series_to_judge` that take part in verdicts: compared with a baseline, or the first of
+-- one. Operators are judged of those whose latency changed, and of the newest that can be compared. What was judged of
+-- other nights, and of nights without a verdict, is removed.
 CREATE OR REPLACE TEMP TABLE operator_night AS
 WITH
 usable AS (
