@@ -1,11 +1,11 @@
 """The farm's settings: the environment variables `ETFARM_*`, each of which an option of a command may override."""
 
+import os
 import re
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr, ValidationError
 
 from devices.errors import InputError
 
@@ -18,10 +18,10 @@ def _checked_url(text: str) -> str:
     return text.rstrip("/")
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """The variables as they are now; an empty one counts as not set."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
+    model_config = ConfigDict(frozen=True)
 
     # Folder for all results.
     data_dir: Path = Path("var")
@@ -47,8 +47,10 @@ class Settings(BaseSettings):
 
 def settings() -> Settings:
     """Read the environment; raises InputError with one sentence for the first wrong value."""
+    # The package pydantic-settings does this, and imports asyncio and ssl, which takes 0.1 s.
+    variables = {name: os.environ.get(f"{PREFIX}{name}".upper()) for name in Settings.model_fields}
     try:
-        return Settings()
+        return Settings.model_validate({name: value for name, value in variables.items() if value})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = f"{PREFIX}{first['loc'][0]}".upper()

@@ -7,23 +7,25 @@ archive for each key in object storage.
 import logging
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from devices.errors import FarmError
 from sql.schema import is_scalar_operator
 from tasks.export.entry import ExportRequest
 from tasks.export.exported import Export, ExportError, NotApplicableError, os_cause, read_complete, read_exports
 from tasks.export.key import check_user_functions, export_key, versions
-from tasks.export.prebuilt import import_prebuilt
-from tasks.export.process.run import OnStep, run_export
 from tasks.store.archives import SUFFIX, ArchiveError, download_folder, upload_folder
 from tasks.store.blob_store import BlobStore
 from tasks.store.files import remove_leftovers, work_folder, write_complete
+
+if TYPE_CHECKING:
+    from tasks.export.process.run import OnStep
 
 logger = logging.getLogger(__name__)
 
 
 def export_cases(
-    request: ExportRequest, *, shared_files: BlobStore | None = None, on_step: OnStep = lambda *_: None
+    request: ExportRequest, *, shared_files: BlobStore | None = None, on_step: "OnStep" = lambda *_: None
 ) -> tuple[Export, ...]:
     """Return the cases of an export: the one on this machine, otherwise that in `shared_files`, otherwise a new one.
 
@@ -71,6 +73,8 @@ def read_local_export(request: ExportRequest) -> tuple[Export, ...] | None:
     Raises FarmError for an unknown model or recipe; NotApplicableError if an earlier export was skipped.
     """
     if request.entry.pte:
+        from tasks.export.prebuilt import import_prebuilt
+
         return import_prebuilt(request.entry, request.exports_dir, request.seed)
     check_user_functions(request)
     key = export_key(request)
@@ -91,8 +95,10 @@ def failed_path(exports_dir: Path, key: str) -> Path:
     return exports_dir / "failed" / f"{key}.txt"
 
 
-def _export_in_child(request: ExportRequest, title: str, log: Path, on_step: OnStep) -> tuple[Export, ...]:
+def _export_in_child(request: ExportRequest, title: str, log: Path, on_step: "OnStep") -> tuple[Export, ...]:
     """Export in a child process and return the cases; errors begin with `title`. Records why an export is skipped."""
+    from tasks.export.process.run import run_export  # imports multiprocessing, and a plan exports nothing
+
     name, precision, exports_dir = request.entry.name, request.precision, request.exports_dir
     logger.info("exporting %s %s", name, precision)
     log.parent.mkdir(parents=True, exist_ok=True)

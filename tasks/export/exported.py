@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from devices.errors import FarmError, InputError
 from tasks.export.conversion import describe_export
 from tasks.export.outputs.sentences import fault_sentence, random_sentence
-from tasks.export.program import DataType, ProgramMethod, data_types, read_program, stored_bytes
 from tasks.store.files import hash_file, remove_atomically
+
+if TYPE_CHECKING:
+    from tasks.export.program import DataType, ProgramMethod  # slow to import, and a plan reads no program
 
 logger = logging.getLogger(__name__)
 EXPORT_VERSION = 2
@@ -198,8 +200,10 @@ class Export:
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
-    def program_method(self) -> ProgramMethod | None:
+    def program_method(self) -> "ProgramMethod | None":
         """The case's method in the program; None if the program cannot be read."""
+        from tasks.export.program import read_program
+
         try:
             return next(each for each in read_program(self.pte) if each.name == self.case.method)
         except (InputError, StopIteration):
@@ -217,13 +221,17 @@ class Export:
         return figures
 
     @cached_property
-    def data_types(self) -> frozenset[DataType] | None:
+    def data_types(self) -> "frozenset[DataType] | None":
         """The types other than fp32 that the program computes in; None if they are unknown."""
+        from tasks.export.program import data_types
+
         return data_types(self.pte)
 
     @cached_property
     def stored_bytes(self) -> dict[str, int]:
         """Bytes of the weights, constants and initial state in the program by their type; see program.py."""
+        from tasks.export.program import stored_bytes
+
         return stored_bytes(self.pte)
 
     @property

@@ -5,28 +5,28 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from devices.errors import DeviceError, FarmError
 from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.facts import Facts, read_facts
 from devices.retry import probe_with_retry
 from tasks.bundle.cell import Mode, Variant
-from tasks.export.bundled import unbundle
 from tasks.export.entry import EXPORT_DEADLINE_S, ExportRequest, ModelEntry
 from tasks.export.export import export_cases, failed_path, is_shared, read_local_export, skipped_path
 from tasks.export.exported import Export, ExportError, NotApplicableError, read_exports
 from tasks.export.key import export_key, files_to_read
-from tasks.export.prebuilt import describe_prebuilt
-from tasks.export.process.run import OnStep, start_server
 from tasks.measure.health import HealthError, Registry
 from tasks.measure.sweep_file import SweepSpec
 from tasks.runner.build import build_runner, find_runner_without_build
 from tasks.runner.manifest import Runner, find_runner
 from tasks.store.blob_store import BlobStore
 from tasks.store.files import write_complete
-from tasks.store.object_store import ObjectStore
+from tasks.store.local_store import LocalStore
 from tasks.store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tasks.export.process.run import OnStep
 
 _MAX_READ_BYTES = 100_000_000
 Pair = tuple[str, str]
@@ -94,7 +94,7 @@ class ExportSettings:
 
 def export_settings(spec: SweepSpec, workspace: Workspace) -> ExportSettings:
     store = workspace.store
-    shared_files = store.shared_files if isinstance(store, ObjectStore) else None
+    shared_files = None if isinstance(store, LocalStore) else store.shared_files
     return ExportSettings(
         workspace.exports.absolute(), spec.seed, shared_files, "numerics" in spec.modes, spec.export_deadline_s
     )
@@ -103,10 +103,12 @@ def export_settings(spec: SweepSpec, workspace: Workspace) -> ExportSettings:
 def start_exports(spec: SweepSpec, settings: ExportSettings) -> None:
     """Start to import torch in the background if a model of a sweep has to be exported: it takes seconds."""
     if any(quick_export_status(entry, recipe, settings).state == "to export" for entry, recipe in spec.pairs):
+        from tasks.export.process.run import start_server
+
         start_server(settings.folder / "logs")
 
 
-def make_export(entry: ModelEntry, recipe: str, settings: ExportSettings, tell: OnStep) -> Cases:
+def make_export(entry: ModelEntry, recipe: str, settings: ExportSettings, tell: "OnStep") -> Cases:
     """Export a model by a recipe unless that was done, with the program of the mode numerics if it is needed.
 
     A program that cannot be made for numerics is a `tapped_error` of the cases, and recorded. Raises as `export_cases`
@@ -168,7 +170,7 @@ def quick_export_status(entry: ModelEntry, recipe: str, settings: ExportSettings
         size = sum(path.stat().st_size for path in files_to_read(request) if path.is_file())
         if size > _MAX_READ_BYTES:
             return ExportStatus("unknown", note=f"{size / 1e9:.1f} GB of files decide, and were not read")
-        key = describe_prebuilt(entry, unbundle(entry, folder), settings.seed)[0] if entry.pte else export_key(request)
+        key = _prebuilt_key(entry, settings) if entry.pte else export_key(request)
         # A program that exists already has none for numerics: no layer of it can be read.
         with_numerics = settings.has_numerics and not entry.pte
         keys = [key, export_key(replace(request, taps=True))] if with_numerics else [key]
@@ -186,6 +188,13 @@ def quick_export_status(entry: ModelEntry, recipe: str, settings: ExportSettings
     missing = [each for each in keys if each not in complete]
     is_elsewhere = settings.shared_files and missing and all(is_shared(settings.shared_files, each) for each in missing)
     return ExportStatus("shared" if is_elsewhere else "to export")
+
+
+def _prebuilt_key(entry: ModelEntry, settings: ExportSettings) -> str:
+    from tasks.export.bundled import unbundle  # slow to import, as is what reads programs
+    from tasks.export.prebuilt import describe_prebuilt
+
+    return describe_prebuilt(entry, unbundle(entry, settings.folder), settings.seed)[0]
 
 
 def _complete_cases(folder: Path) -> Cases | None:

@@ -65,12 +65,16 @@ class BlobStore:
 
     def names(self, folder: str) -> list[str]:
         """Return the names of all JSON files below `folder`, relative to it."""
+        if self._lacks(folder):
+            return []
         with storage_errors(self.location, f"{folder} cannot be listed"):
             paths = self._fs.find(self._path(folder))
             return sorted(path.rpartition(f"{folder}/")[2] for path in paths if path.endswith(".json"))
 
     def contents(self, folder: str) -> dict[str, bytes | Exception]:
         """Return the content of each JSON file in `folder` by its path, or the error of reading it."""
+        if self._lacks(folder):
+            return {}
         with storage_errors(self.location, f"{folder} cannot be read"):
             entries = self._fs.find(self._path(folder), maxdepth=1, withdirs=True, detail=True)
             sizes = {path: int(entries[path]["size"]) for path in sorted(entries) if path.endswith(".json")}
@@ -80,6 +84,13 @@ class BlobStore:
         """Remove all files whose name begins with `folder`/."""
         with storage_errors(self.location, f"{folder} cannot be removed"), contextlib.suppress(FileNotFoundError):
             self._fs.rm(self._path(folder), recursive=True)
+
+    def _lacks(self, folder: str) -> bool:
+        """Return whether a local folder is missing: that is seen without fsspec, which takes 0.1 s to import."""
+        try:
+            return "://" not in self.location and not Path(self.location, folder).lstat()
+        except FileNotFoundError:
+            return True
 
     @property
     def _fs(self) -> Any:

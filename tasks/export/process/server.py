@@ -15,6 +15,11 @@ from tasks.export.process import dependencies
 from tasks.export.process.child import SERVER_LOG
 from tasks.export.process.sandbox import adopt_orphans
 
+# Modules of the farm that an export imports when it has begun: its model does not use them.
+_OF_FARM = (
+    "tasks.export.lowering.layer_probes", "tasks.export.lowering.lower", "tasks.export.outputs.samples",
+    "tasks.export.program",
+)  # fmt: skip
 # Imports of exports: for a small model, they take longer than the export itself.
 _IMPORTED = (
     "torch",
@@ -38,6 +43,8 @@ def _prepare() -> None:
     # An export must not import the program that started the farm, as multiprocessing's processes do.
     for name in ("_fixup_main_from_name", "_fixup_main_from_path"):
         setattr(spawn, name, lambda _main: None)
+    for name in _OF_FARM:
+        importlib.import_module(name)
     # What is loaded from here on counts as used by every export.
     dependencies.loaded_before_exports.update(sys.modules)
     # Elsewhere each export imports them itself: macOS's libraries do not support a fork of a process that uses them.

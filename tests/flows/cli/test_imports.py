@@ -11,7 +11,18 @@ from tests.fixtures.command import DataFolder, run_python
 
 SLOW = {
     *("prefect", "torch", "executorch", "transformers", "pandas", "pyarrow", "numpy", "duckdb", "fsspec", "rich"),
-    *("pydantic_settings", "yaml", "asyncio", "ssl", "jinja2", "paramiko", "adbutils", "mcp", "tasks.export.entry"),
+    *(
+        "pydantic_settings",
+        "yaml",
+        "asyncio",
+        "multiprocessing",
+        "ssl",
+        "jinja2",
+        "paramiko",
+        "adbutils",
+        "mcp",
+        "tasks.export.entry",
+    ),
     *("tasks.bundle.record", "tasks.load.load"),
 }
 """Packages, and modules of ours that read bundles or models."""
@@ -32,6 +43,7 @@ NEEDED: dict[str, set[str]] = {
     "explain toy": READER,
     "compare 2026-11-19 2026-11-20": {*READER, "numpy"},
     f"trace {SESSION}": RECORDS,
+    "sweep deployments/sweeps/smoke.yaml --dry-run": {"duckdb", "yaml", "tasks.export.entry", "tasks.bundle.record"},
     "mcp --help": set(),
     "site --help": set(),
 }

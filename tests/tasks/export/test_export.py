@@ -126,7 +126,7 @@ def test_a_second_export_is_taken_from_disk_without_importing_torch(linear: Expo
 
 
 def test_a_damaged_export_is_made_again(linear: Export, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.export.export.run_export", lambda *_: ExportOutcome(error="made again"))
+    monkeypatch.setattr("tasks.export.process.run.run_export", lambda *_: ExportOutcome(error="made again"))
     for damaged in ("model.pte", "output-0.bin", "export.json"):
         file = shutil.copytree(linear.folder, tmp_path / linear.folder.name) / damaged
         file.write_bytes(file.read_bytes()[:-7])

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tasks.export import export
 from tasks.export.entry import ExportRequest
 from tasks.export.export import export_cases, share_export
 from tasks.export.exported import Export, ExportError
@@ -47,7 +46,7 @@ def machines(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> li
         made.etrecord.write_bytes(b"record")
         return ExportOutcome(folder=made.folder.name)
 
-    monkeypatch.setattr(export, "run_export", run)
+    monkeypatch.setattr("tasks.export.process.run.run_export", run)
     return machines
 
 

@@ -193,7 +193,7 @@ def test_the_export_server_starts_early_only_if_a_model_has_to_be_exported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_exported: bool
 ) -> None:
     started: list[Path] = []
-    monkeypatch.setattr("tasks.measure.prepare.start_server", started.append)
+    monkeypatch.setattr("tasks.export.process.run.start_server", started.append)
     if is_exported:
         write_export(tmp_path / export_key(ExportRequest(LINEAR, "fp32", tmp_path)))
     start_exports(a_spec(models=["linear"], precisions=["fp32"]), ExportSettings(tmp_path, 0, None, False))
