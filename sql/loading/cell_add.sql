@@ -18,6 +18,7 @@ content AS (
         device_model,
         soc,
         sme2,
+        launcher,
         model.name AS model,
         precision,
         seed,
@@ -46,7 +47,11 @@ hashed AS (
     SELECT
         *,
         -- JSON keeps NULL apart from a text, and one column apart from the next.
-        json_array(device, emulated, serial, build, os_version, platform, device_model, soc, sme2) AS of_device,
+        CASE
+            WHEN launcher IS NULL
+                THEN json_array(device, emulated, serial, build, os_version, platform, device_model, soc, sme2)
+            ELSE json_array(device, emulated, serial, build, os_version, platform, device_model, soc, sme2, launcher)
+        END AS of_device,
         -- Of an imported session it is not known what is executed with the program.
         CASE
             WHEN inputs_sha256 IS NULL THEN json_array(model, precision, seed, pte_sha256)

@@ -37,6 +37,10 @@ CREATE OR REPLACE MACRO _changes(before, now) AS
                     THEN _change('OS', before.os_version, now.os_version)
                 END,
                 CASE
+                    WHEN now.launcher IS DISTINCT FROM before.launcher
+                    THEN _change('launcher', before.launcher, now.launcher)
+                END,
+                CASE
                     WHEN now.executions != before.executions
                     THEN _change('executions', before.executions, now.executions)
                 END,

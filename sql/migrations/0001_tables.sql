@@ -52,7 +52,10 @@ CREATE TABLE device (
     -- Host name.
     hostname VARCHAR,
     -- Serial number of the device; NULL if unknown.
-    serial VARCHAR
+    serial VARCHAR,
+    -- Words before the runner in the commands of its sessions, `cpu_affinity` and `launcher` of the inventory, JSON;
+    -- NULL without any.
+    launcher VARCHAR
 );
 
 -- One row per exported model and case: what is executed with its program.
@@ -655,7 +658,8 @@ CREATE TABLE cell (
     inputs_sha256 VARCHAR,
     -- Like cell, but equal for all variants and numbers of threads.
     thread_group VARCHAR,
-    transport VARCHAR
+    transport VARCHAR,
+    launcher VARCHAR
 );
 
 -- The cell of each session.

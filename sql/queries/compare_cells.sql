@@ -23,6 +23,7 @@ SELECT
     _cell.device_model,
     _cell.soc,
     _cell.sme2,
+    _cell.launcher,
     max(started_at) AS last_started_at,
     list(session_id ORDER BY session_id) AS session_ids,
     coalesce(list(session_latency.time_ms ORDER BY session_id) FILTER (_has_times(_cell.emulated)), []) AS times_ms,

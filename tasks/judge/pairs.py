@@ -14,11 +14,12 @@ SINGLE = {"cell", "session"}
 """Kinds of arms with a single cell, which is compared with any other."""
 SERIES = ("model", "device", "precision", "variant", "threads")
 """Fields of a cell that name its series."""
-_CONTENT = ("pte_sha256", "runner_sha256", "serial", "seed", "executions", "warmup_executions")
+_CONTENT = ("pte_sha256", "runner_sha256", "serial", "launcher", "seed", "executions", "warmup_executions")
 _SHOWN_FACTS = {
     "executorch_version": "executorch",
     "seed": "seed",
     "os_version": "OS",
+    "launcher": "launcher",
     "executions": "executions",
     "warmup_executions": "warm-up",
 }
@@ -50,6 +51,7 @@ class MeasuredCell:
     device_model: str | None
     soc: str | None
     sme2: bool | None
+    launcher: str | None
     last_started_at: datetime | None
     session_ids: Sequence[str]
     times_ms: Sequence[float]

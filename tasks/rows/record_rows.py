@@ -3,6 +3,7 @@
 import hashlib
 import json
 from datetime import UTC, datetime
+from itertools import takewhile
 from statistics import median
 from typing import Any
 
@@ -64,9 +65,22 @@ def device_row(record: SessionRecord) -> Row:
             **device.model_dump(include={"name", "transport", "emulated", "site"}),
             "labels": _json(device.labels),
             "device_model": facts.get("model"),
+            "launcher": _launcher(record),
             **{key: facts.get(key) for key in (*same_name, "hostname", "serial")},
         }
     )
+
+
+def _launcher(record: SessionRecord) -> str | None:
+    """Return the words before the runner in a session's command, as JSON; None without any.
+
+    The runner is the word with its hash. They decide where and how the program runs, such as `taskset` and `nice`.
+    """
+    if record.runner is None:
+        return None
+    sha256, words = record.runner.runner_sha256, record.command
+    before = list(takewhile(lambda word: sha256 not in word, words))
+    return _json(before) if before and len(before) < len(words) else None
 
 
 def model_row(record: SessionRecord) -> Row:

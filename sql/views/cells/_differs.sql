@@ -40,6 +40,7 @@ stated AS (
             { fact: 'SME2 of the device', value: sme2::VARCHAR },
             { fact: 'emulated', value: emulated::VARCHAR },
             { fact: 'platform', value: platform },
+            { fact: 'launcher', value: launcher },
             { fact: 'executions', value: executions::VARCHAR },
             { fact: 'warm-up', value: warmup_executions::VARCHAR }
         ] AS facts

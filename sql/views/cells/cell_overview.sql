@@ -50,7 +50,8 @@ SELECT
     runner_sha256,
     runner_source,
     serial,
-    build
+    build,
+    launcher
 FROM counted
 JOIN cell USING (cell_id, sweep_id)
 LEFT JOIN (SELECT cell_id, sweep_id, cell_ms FROM _cell) AS timed USING (cell_id, sweep_id)

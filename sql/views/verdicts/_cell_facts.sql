@@ -11,6 +11,7 @@ SELECT
         executorch_version: executorch_version,
         serial: serial,
         os_version: os_version,
+        launcher: launcher,
         executions: executions,
         warmup_executions: warmup_executions,
         versions: versions,

@@ -14,7 +14,8 @@ FACTS: dict[str, Any] = {
     **{"model": "toy", "precision": "fp32", "variant": "sme2_off", "threads": 1, "executions": 55, "seed": 0},
     **{"warmup_executions": 5, "pte_sha256": "p1", "runner_sha256": "r1", "executorch_version": "1.5.1"},
     **{"serial": None, "build": "b1", "os_version": "15", "platform": "linux-aarch64", "device_model": "board"},
-    **{"soc": None, "sme2": True, "last_started_at": datetime(2026, 11, 1, 1), "session_ids": ("s1",)},
+    **{"soc": None, "sme2": True, "launcher": None},
+    **{"last_started_at": datetime(2026, 11, 1, 1), "session_ids": ("s1",)},
     "times_ms": (10.0, 10.1, 10.2, 9.9, 9.8),
 }
 TOY = MeasuredCell(**FACTS)
