@@ -33,12 +33,13 @@ SELECT
     series.precision,
     series.variant,
     _content(
-        now.pte_sha256, now.inputs_sha256, now.runner_sha256, now.executions, now.warmup_executions
+        now.pte_sha256, now.inputs_sha256, now.runner_sha256, now.launcher, now.executions, now.warmup_executions
     ) AS content,
     _content(
         before.pte_sha256,
         before.inputs_sha256,
         before.runner_sha256,
+        before.launcher,
         before.executions,
         before.warmup_executions
     ) AS content_before,

@@ -62,7 +62,8 @@ SELECT
     series.precision,
     series.variant,
     judged.cell,
-    _content_hash(_content(pte_sha256, inputs_sha256, runner_sha256, executions, warmup_executions)) AS content,
+    _content_hash(_content(pte_sha256, inputs_sha256, runner_sha256, launcher, executions, warmup_executions))
+        AS content,
     invalid_sessions,
     inaccuracy,
     load_ns AS "load time",
@@ -75,7 +76,8 @@ FROM judged
 JOIN of_cell ON of_cell.cell = judged.cell
 JOIN series USING (series_id)
 LEFT JOIN
-    (SELECT cell, pte_sha256, inputs_sha256, runner_sha256, executions, warmup_executions FROM cell) AS content
+    (SELECT cell, pte_sha256, inputs_sha256, runner_sha256, launcher, executions, warmup_executions FROM cell
+    ) AS content
     ON content.cell = judged.cell
 LEFT JOIN _inaccurate_cell ON _inaccurate_cell.cell = judged.cell
 ORDER BY series_id, judged.device, judged.night;

@@ -19,7 +19,7 @@ timed AS (
         reason,
         executions,
         warmup_executions,
-        _content(pte_sha256, inputs_sha256, runner_sha256, executions, warmup_executions) AS content
+        _content(pte_sha256, inputs_sha256, runner_sha256, launcher, executions, warmup_executions) AS content
     FROM _session
     SEMI JOIN series_to_judge USING (series_id, device)
     ANTI JOIN (SELECT series_id, device, night FROM series_verdict WHERE metric = 'latency')
@@ -64,8 +64,10 @@ same_night AS (
         series_id,
         b.device,
         b.night,
-        _content(a.pte_sha256, a.inputs_sha256, a.runner_sha256, a.executions, a.warmup_executions) AS content_a,
-        _content(b.pte_sha256, b.inputs_sha256, b.runner_sha256, b.executions, b.warmup_executions) AS content,
+        _content(a.pte_sha256, a.inputs_sha256, a.runner_sha256, a.launcher, a.executions, a.warmup_executions)
+            AS content_a,
+        _content(b.pte_sha256, b.inputs_sha256, b.runner_sha256, b.launcher, b.executions, b.warmup_executions)
+            AS content,
         comparison_result.* EXCLUDE (cell_a, cell_b)
     FROM comparison_result
     JOIN cell AS a ON a.cell = cell_a

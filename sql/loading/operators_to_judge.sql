@@ -18,7 +18,7 @@ measured AS NOT MATERIALIZED (
         cell,
         arm,
         comparison,
-        _content(pte_sha256, inputs_sha256, runner_sha256, executions, warmup_executions) AS content
+        _content(pte_sha256, inputs_sha256, runner_sha256, launcher, executions, warmup_executions) AS content
     FROM _session
 ),
 member AS (

@@ -19,7 +19,6 @@ _SHOWN_FACTS = {
     "executorch_version": "executorch",
     "seed": "seed",
     "os_version": "OS",
-    "launcher": "launcher",
     "executions": "executions",
     "warmup_executions": "warm-up",
 }
@@ -160,4 +159,5 @@ def differing(a: MeasuredCell, b: MeasuredCell) -> list[str]:
         hidden = {"pte": "pte_sha256", **hidden}
     if a.device == b.device:
         hidden |= {"serial": "serial", "platform": "platform", "SME2 of the device": "sme2", "emulated": "emulated"}
+        hidden["launcher"] = "launcher"
     return words + [word for word, name in hidden.items() if getattr(a, name) != getattr(b, name)]

@@ -43,7 +43,8 @@ def describe_changes(changes: Sequence[Difference] | None) -> str | None:
     parts: list[str] = []
     previous = None
     for change in changes:
-        fact, before, after = (_or_unknown(change[name]) for name in ("fact", "before", "after"))
+        fact = str(change["fact"])
+        before, after = (_or_unknown(fact, change[name]) for name in ("before", "after"))
         text = f"{fact} {before} -> {after}{_UNITS.get(fact, '')}"
         if fact in _HASHED:
             parts.append(fact)
@@ -114,7 +115,7 @@ def describe_differences(differences: Sequence[Difference] | None) -> str | None
     """Return what distinguishes a cell as text, such as `pte 1a2b3c4d, executions 3`."""
     if not differences:
         return None
-    return ", ".join(f"{each['fact']} {_or_unknown(each['value'])}" for each in differences)
+    return ", ".join(f"{each['fact']} {_or_unknown(str(each['fact']), each['value'])}" for each in differences)
 
 
 def describe_likely_reason(data: Mapping[str, str] | None) -> str | None:
@@ -132,5 +133,6 @@ def describe_purpose(purpose: str) -> str:
     return _PURPOSES.get(purpose, purpose)
 
 
-def _or_unknown(value: str | None) -> str:
-    return "unknown" if value is None else value
+def _or_unknown(fact: str, value: str | None) -> str:
+    """Return a value of a fact; a device without a launcher has none, every other missing value is unknown."""
+    return ("none" if fact == "launcher" else "unknown") if value is None else value

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shlex
 from datetime import UTC, datetime
 from itertools import takewhile
 from statistics import median
@@ -72,7 +73,7 @@ def device_row(record: SessionRecord) -> Row:
 
 
 def _launcher(record: SessionRecord) -> str | None:
-    """Return the words before the runner in a session's command, as JSON; None without any.
+    """Return the words before the runner in a session's command, as a shell would read them; None without any.
 
     The runner is the word with its hash. They decide where and how the program runs, such as `taskset` and `nice`.
     """
@@ -80,7 +81,7 @@ def _launcher(record: SessionRecord) -> str | None:
         return None
     sha256, words = record.runner.runner_sha256, record.command
     before = list(takewhile(lambda word: sha256 not in word, words))
-    return _json(before) if before and len(before) < len(words) else None
+    return shlex.join(before) if before and len(before) < len(words) else None
 
 
 def model_row(record: SessionRecord) -> Row:

@@ -28,7 +28,7 @@ DIFFERENCES: list[tuple[dict[str, Any], str]] = [
     ({"device__emulated": True}, "emulated true"),
     ({"runs": 2, "warmup_executions": 2}, "executions 3, warm-up 2"),
     ({"runs": 2}, "executions 3"),
-    ({"command": ["taskset", "f", "trees/r1/executor_runner"]}, 'launcher ["taskset", "f"]'),
+    ({"command": ["taskset", "f", "trees/r1/executor_runner"]}, "launcher taskset f"),
 ]
 
 

@@ -21,6 +21,7 @@ CAUSES: list[tuple[dict[str, Any], str]] = [
     ({"model__inputs_sha256": "i2"}, "regression"),
     ({"runner__runner_sha256": "r2"}, "regression"),
     ({"warmup_executions": 2}, "regression"),
+    ({"command": ["nice", "trees/r1/executor_runner"]}, "regression"),
 ]
 
 

@@ -54,6 +54,8 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str | None]] = [
     (layers("p1", None), layers("p2", 3), ".pte file"),
     (model("p1", "s1"), model("p1", "s2"), None),
     (model("p1", "s1"), model("p1", "s1", torch="2.13.0"), "torch unknown -> 2.13.0"),
+    # other words before the runner
+    ({}, {"command": ["nice", "-n", "10", "trees/r1/executor_runner"]}, "launcher none -> nice -n 10"),
     # conditions that clearly differ
     (state(temperature_c=31.2), state(temperature_c=44.4), "temperature 31 -> 44 C"),
     (state(temperature_c=36.4), state(temperature_c=31.0), "temperature 36 -> 31 C"),

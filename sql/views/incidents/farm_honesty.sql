@@ -9,11 +9,14 @@ judged AS (
         series_verdict.*,
         baseline_nights > 0
         AND verdict != 'insufficient data'
-        AND _content(now.pte_sha256, now.inputs_sha256, now.runner_sha256, now.executions, now.warmup_executions)
+        AND _content(
+            now.pte_sha256, now.inputs_sha256, now.runner_sha256, now.launcher, now.executions, now.warmup_executions
+        )
         = _content(
             before.pte_sha256,
             before.inputs_sha256,
             before.runner_sha256,
+            before.launcher,
             before.executions,
             before.warmup_executions
         ) AS is_equal

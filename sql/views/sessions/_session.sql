@@ -19,7 +19,8 @@ SELECT
     pte_sha256,
     inputs_sha256,
     runner_sha256,
-    runner_source
+    runner_source,
+    launcher
 FROM session
 JOIN session_cell USING (session_key)
 JOIN cell USING (cell_id);
