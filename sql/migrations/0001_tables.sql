@@ -53,8 +53,8 @@ CREATE TABLE device (
     hostname VARCHAR,
     -- Serial number of the device; NULL if unknown.
     serial VARCHAR,
-    -- Words before the runner in the commands of its sessions, from `cpu_affinity` and `launcher` of the inventory; NULL
-    -- without any.
+    -- Words before the runner in the commands of its sessions, from `cpu_affinity` and `launcher` of the inventory;
+    -- NULL without any.
     launcher VARCHAR
 );
 
