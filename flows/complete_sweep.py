@@ -10,6 +10,7 @@ from flows.device_selection import SweepRequest
 from flows.export_queue import ExportQueue
 from flows.sweep_result import SweepResult, notify_end, notify_of_error, read_verdicts
 from flows.warehouse.publish import load_store, write_report
+from flows.warehouse.readable import open_once
 from sql.errors import WarehouseError
 from tasks.measure.health import Registry
 from tasks.measure.prepare import (
@@ -35,11 +36,14 @@ def result_if_complete(request: SweepRequest) -> SweepResult | None:
         if (planned := _complete_plan(request)) is None:
             return None
         plan, jobs = planned
-        if load_store(workspace, sweep_id).refused or same_night_jobs(jobs, sweep_id, workspace):
+        if load_store(workspace, sweep_id).refused:
             return None
-        verdicts = read_verdicts(sweep_id, workspace)
-        record_dropped(workspace.reports / sweep_id, None)
-        report = write_report(workspace, sweep_id)
+        with open_once(workspace):
+            if same_night_jobs(jobs, sweep_id, workspace):
+                return None
+            verdicts = read_verdicts(sweep_id, workspace)
+            record_dropped(workspace.reports / sweep_id, None)
+            report = write_report(workspace, sweep_id)
     except (FarmError, WarehouseError, OSError):
         return None
     tallies = [

@@ -96,18 +96,27 @@ def common_options(
             os.environ[name] = str(value)
 
 
+class _WithoutPandas:
+    """Reports pandas as missing: DuckDB and Arrow would import it, 0.3 s, to look whether a value is one of its."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("etfarm's commands do not import pandas", name=name)
+
+
 def main() -> None:
     """Run the command line and exit.
 
     An error that the user can act on is a sentence on standard error and code 2, a bug a traceback and 1. A reader of
     the output that has ended (`| head`) is code 1 without a message; usage errors have the code of typer.
     """
-    # DuckDB and Arrow would import it, which takes 0.3 s, to look whether a parameter is one of its values.
-    sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
+    without_pandas = _WithoutPandas()
+    sys.meta_path.insert(0, without_pandas)
     try:
         try:
             code = app(standalone_mode=False)
         finally:
+            sys.meta_path.remove(without_pandas)
             sys.stdout.flush()  # a full disk shows here, not after the exit code is decided
         sys.exit(code)
     except (typer.Abort, TyperException) as error:

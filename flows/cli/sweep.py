@@ -130,8 +130,10 @@ def _exit_if_complete(request: "SweepRequest", form: str, data_dir: Path) -> Non
 def _print_end(end: "SweepEnd", is_bad: bool, form: str, workspace: Workspace) -> NoReturn:
     """Print the result of a sweep, and exit with 1 if it is bad, else 0."""
     from flows.cli.sweep_output import end_as_json, end_pieces
+    from flows.warehouse.readable import open_once
 
-    show_pieces([end_as_json(end, int(is_bad), workspace)] if form == "json" else end_pieces(end, workspace))
+    with open_once(workspace):
+        show_pieces([end_as_json(end, int(is_bad), workspace)] if form == "json" else end_pieces(end, workspace))
     raise typer.Exit(int(is_bad))
 
 

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from devices.platform import SIMULATED
@@ -25,6 +25,9 @@ from tasks.rows.consistency import copied_times, times_key
 from tasks.rows.record_rows import Row
 from tasks.rows.rows import Rows
 from tasks.rows.sources import node_sources
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # slow to import, and many loads find nothing new
 
 _STATEMENTS = {file.name: file.text for file in sql_files("loading")}
 _DIMENSIONS = ("sweep", "device", "model", "runner", "series", "source_map")
@@ -103,6 +106,8 @@ class Loader:
 
     def flush(self) -> None:
         """Insert all added rows and update the aggregates; their series have no verdicts afterwards."""
+        import pyarrow as pa
+
         self._run({}, "cell_begin")
         if self._replaced:
             self._run({"forgotten": pa.table({"session_key": sorted(self._replaced)})}, "forget")
@@ -206,6 +211,8 @@ class Loader:
             "dur_ns": runs.dur_ns,
             "self_ns": runs.self_ns,
         }
+        import pyarrow as pa
+
         self._facts["run"].append(pa.table(run))
         self._facts["event"].append(pa.table(event))
 
@@ -218,7 +225,7 @@ class Loader:
         )
         return bundles.fetchall() == [(0,)]
 
-    def _run(self, inputs: dict[str, pa.Table], *statements: str) -> None:
+    def _run(self, inputs: "dict[str, pa.Table]", *statements: str) -> None:
         """Run statements of sql/loading, by name, which read `inputs` as tables."""
         for name, table in inputs.items():
             self._connection.register(name, table)

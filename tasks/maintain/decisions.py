@@ -15,8 +15,6 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from devices.errors import InputError
 from devices.suggest import did_you_mean, nights_beside
 from devices.untrusted import sanitize_line
@@ -201,6 +199,8 @@ def store_decisions(warehouse: Path, decisions: Decisions) -> int:
             for record in missing
         ]
         if rows:
+            import pyarrow as pa  # slow to import, and most loads find no new decision
+
             connection.register("new_decision", pa.Table.from_pylist(rows))
             statements = {file.name: file.text for file in sql_files("loading")}
             connection.execute(statements["cell_begin"] + _TOUCHED + statements["series_reset"])

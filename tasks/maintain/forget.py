@@ -5,8 +5,6 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pyarrow as pa
-
 from devices.errors import InputError
 from devices.suggest import did_you_mean
 from sql.schema import sql_files
@@ -53,6 +51,8 @@ def forget_sessions(warehouse: Path, session_ids: Collection[str]) -> int:
     with writing(warehouse) as connection:
         keys = [row[0] for row in connection.execute(_KEYS, [list(session_ids)]).fetchall()]
         if keys:
+            import pyarrow as pa  # slow to import, and most loads forget nothing
+
             connection.register("forgotten", pa.table({"session_key": keys}))
             for step in _STEPS:
                 connection.execute(statements[step])

@@ -81,3 +81,19 @@ def test_a_command_imports_no_slow_package_that_it_does_not_need(line: str, nigh
 
 def test_the_imports_of_every_command_that_answers_questions_are_listed() -> None:
     assert {*PANELS["Ask"]} <= {line.split()[0] for line in NEEDED}
+
+
+def test_duckdb_and_arrow_work_in_a_command_without_importing_pandas() -> None:
+    program = """
+import sys
+from flows.cli import main
+def use(**_):
+    import duckdb, pyarrow
+    assert pyarrow.Table.from_pylist([{"a": 1}]).num_rows == 1
+    assert duckdb.connect().execute("SELECT $a", {"a": 1}).fetchall() == [(1,)]
+    assert "pandas" not in sys.modules
+main.app = use
+main.main()
+"""
+    ended = run_python("-c", program)
+    assert ended.returncode == 0, ended.stderr
