@@ -209,11 +209,13 @@ def test_a_comparison_knows_the_two_states_that_the_nights_of_its_series_showed(
     assert "6 fast and 2 slow in this night (clock after fast ones 3000 MHz or more, after slow ones 2000 MHz" in clocks
 
 
-def test_a_forgotten_session_is_taken_out_of_its_comparison(farm: BundleMaker) -> None:
-    [(session_id,)] = farm.ask("SELECT any_value(session_id) FROM session_overview WHERE model = 'row' AND arm = 'b'")
-    forget_sessions(farm.warehouse, {session_id: "wrong governor"})
-    assert result_of(farm, "row", "sessions_a, sessions_b") == [(8, 7)]
-    with writing(farm.warehouse) as connection:
+def test_a_forgotten_session_is_taken_out_of_its_comparison(copied_farm: BundleMaker) -> None:
+    [(session_id,)] = copied_farm.ask(
+        "SELECT any_value(session_id) FROM session_overview WHERE model = 'row' AND arm = 'b'"
+    )
+    forget_sessions(copied_farm.warehouse, {session_id: "wrong governor"})
+    assert result_of(copied_farm, "row", "sessions_a, sessions_b") == [(8, 7)]
+    with writing(copied_farm.warehouse) as connection:
         assert list(check_aggregates(connection)) == []
 
 

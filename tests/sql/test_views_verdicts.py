@@ -140,14 +140,14 @@ def test_what_was_repaired_the_same_night_has_its_measured_result(maker: BundleM
     assert again.ask("FROM verdict ORDER BY ALL") == maker.ask("FROM verdict ORDER BY ALL")
 
 
-def test_a_forgotten_night_is_judged_no_more_and_the_later_ones_again(farm: BundleMaker) -> None:
-    slow = farm.ask("SELECT session_id FROM session_latency WHERE model = 'step' AND day(night) = 5")
-    forget_sessions(farm.warehouse, [session_id for (session_id,) in slow])
+def test_a_forgotten_night_is_judged_no_more_and_the_later_ones_again(copied_farm: BundleMaker) -> None:
+    slow = copied_farm.ask("SELECT session_id FROM session_latency WHERE model = 'step' AND day(night) = 5")
+    forget_sessions(copied_farm.warehouse, [session_id for (session_id,) in slow])
     # then that is so of the latency, and of the other figures
     for metric in ("latency", "first execution"):
         of_metric = f"model = 'step' AND metric = '{metric}' AND day(night) > 3"
         asked = f"SELECT day(night), verdict FROM metric_verdict WHERE {of_metric} ORDER BY night"
-        assert farm.ask(asked) == [(4, "no change"), (6, "suspected")]
+        assert copied_farm.ask(asked) == [(4, "no change"), (6, "suspected")]
 
 
 def decided(kind: Kind, day: int | None, revokes: str | None = None, number: int = 10) -> Decisions:
@@ -167,28 +167,28 @@ def decided(kind: Kind, day: int | None, revokes: str | None = None, number: int
     ],
 )
 def test_a_users_decision_about_a_slow_night_decides_what_is_compared(
-    farm: BundleMaker, kind: Kind, verdicts: list[tuple[str, int]]
+    copied_farm: BundleMaker, kind: Kind, verdicts: list[tuple[str, int]]
 ) -> None:
-    assert verdicts_of(farm, kind)[3] == (4, "suspected")
-    store_decisions(farm.warehouse, decided(kind, 4, number=len(kind)))
-    assert verdicts_of(farm, kind, "verdict, baseline_nights")[3:] == verdicts
+    assert verdicts_of(copied_farm, kind)[3] == (4, "suspected")
+    store_decisions(copied_farm.warehouse, decided(kind, 4, number=len(kind)))
+    assert verdicts_of(copied_farm, kind, "verdict, baseline_nights")[3:] == verdicts
 
 
-def test_a_note_and_its_revocation_leave_all_verdicts_as_they_were_judged(farm: BundleMaker) -> None:
+def test_a_note_and_its_revocation_leave_all_verdicts_as_they_were_judged(copied_farm: BundleMaker) -> None:
     # given a mark that a new judgement would remove
-    with writing(farm.warehouse) as connection:
+    with writing(copied_farm.warehouse) as connection:
         connection.execute("UPDATE series_verdict SET reason = 'as judged'")
     marked = "SELECT count(*) FILTER (reason = 'as judged') / count(*) FROM series_verdict"
     # when a note on a night is added, then its revocation
     note, revocation = decided("note", 4), decided("revocation", None, "0000000a", 11)
     both = Decisions(note.records + revocation.records)
-    assert (store_decisions(farm.warehouse, note), store_decisions(farm.warehouse, both)) == (1, 1)
+    assert (store_decisions(copied_farm.warehouse, note), store_decisions(copied_farm.warehouse, both)) == (1, 1)
     # then nothing was judged again
-    assert farm.ask(marked) == [(1.0,)]
+    assert copied_farm.ask(marked) == [(1.0,)]
     # but a decision that comes with a revoked note is obeyed: only its series is judged again
-    store_decisions(farm.warehouse, Decisions(both.records + decided("night_exclusion", 5, number=12).records))
+    store_decisions(copied_farm.warehouse, Decisions(both.records + decided("night_exclusion", 5, number=12).records))
     again = "FROM series_verdict JOIN series USING (series_id) WHERE reason != 'as judged'"
-    assert farm.ask(f"SELECT DISTINCT model {again}") == [("night_exclusion",)]
+    assert copied_farm.ask(f"SELECT DISTINCT model {again}") == [("night_exclusion",)]
 
 
 @pytest.mark.parametrize(("count", "judged"), [(4, ("nightly-2026-11-05", 5, "no change")), (5, (NOON["sweep_id"], 5))])

@@ -22,10 +22,7 @@ _HOLD = "import duckdb, sys; connection = duckdb.connect(sys.argv[1]); print('he
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
-    path = tmp_path / "warehouse.duckdb"
-    with writing(path):
-        pass
-    return path
+    return BundleMaker(tmp_path).warehouse
 
 
 @pytest.fixture
