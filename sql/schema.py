@@ -77,7 +77,7 @@ def views() -> tuple[SqlFile, ...]:
     """Return the views, each after those in its line `-- Reads:`."""
     files = {file.name: file for file in sql_files("views")}
     reads = {
-        name: [each for each in _words(file.text.partition("\n")[0]) if each in files and each != name]
+        name: [each for each in re.findall(r"\w+", file.text.partition("\n")[0]) if each in files and each != name]
         for name, file in files.items()
     }
     return tuple(files[name] for name in TopologicalSorter(reads).static_order())

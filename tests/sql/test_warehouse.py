@@ -1,6 +1,7 @@
 """The warehouse file: created once, brought up to date, rejected in one sentence, written by one, read by many."""
 
 import contextlib
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from sql import schema
 from sql.errors import RowsRefused, WarehouseError
 from sql.schema import seed_rows
 from sql.warehouse import open_read_only, query, writing
+from tests.fixtures.command import run_python
 from tests.fixtures.warehouse import BundleMaker, add_sweep, sweeps
 
 _HOLD = "import duckdb, sys; connection = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
@@ -222,3 +224,10 @@ def test_a_writer_and_a_reader_wait_for_another_process_to_let_go(
     add_sweep(warehouse, "after")
     assert waits
     assert sweeps(warehouse) == ["after"]
+
+
+def test_a_version_has_the_same_parts_in_every_process() -> None:
+    # otherwise each reader would create its views, and each writer replace them
+    program = "from sql import schema; print(sorted(schema._expected_parts().items()))"
+    printed = {run_python("-c", program, env={**os.environ, "PYTHONHASHSEED": seed}).stdout for seed in "0123"}
+    assert len(printed) == 1
