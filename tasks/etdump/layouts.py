@@ -11,6 +11,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,13 +19,23 @@ from tasks.etdump.columns import Etdump
 from tasks.etdump.event_columns import LONGEST_NS, MAX_LAYOUT_BYTES, EventColumns
 from tasks.etdump.executions import find_executions
 from tasks.etdump.flatbuffer import Buffer, Positions
-from tasks.etdump.nesting import Rows, parents_of_overlapping, self_times
+from tasks.etdump.nesting import Rows, neighbours, parents_of_overlapping, self_times
 
 _MAX_BYTES = 4 * MAX_LAYOUT_BYTES
 """Of all remembered ETDumps; their columns take about as much memory again."""
 _MAX_COMPARED = 4
 """Layouts of the same size that an ETDump is compared with."""
 _Backends = Mapping[tuple[int, int], str] | None
+
+
+class _Shape(NamedTuple):
+    inside: Positions
+    """The rows of the events of executions."""
+    method: Positions
+    """`Method::execute` of each of them."""
+    before: Rows
+    """Rows of events with the same parent as the next one, which is in `after`."""
+    after: Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,43 +52,44 @@ class _Earlier:
 
     def read(self, content: bytes) -> Etdump | None:
         """Return an ETDump of this layout; None if it has another one, or times that must be interpreted."""
-        buffer, earlier, with_earlier_times = Buffer(content), Buffer(self.content), bytearray(content)
-        everywhere = np.ndarray((len(content) - 7,), "<u8", with_earlier_times, strides=(1,))
-        for at in self.events.times_at:
-            present = at[at > 0]
-            everywhere[present] = earlier.read(present, "<u8")
-        if with_earlier_times != self.content or self.method is None:
+        with_earlier_times = bytearray(content)
+        everywhere = np.ndarray((len(content) - 7,), "<i8", with_earlier_times, strides=(1,))
+        for at, earlier_ns in zip(self.events.times_at, (self.dump.start_ns, self.dump.end_ns), strict=True):
+            present = np.flatnonzero(at)
+            everywhere[at[present]] = earlier_ns[present]
+        if with_earlier_times != self.content or self._shape is None:
             return None
-        return self._with_times(self.method, *(buffer.numbers(at, "<u8", 0) for at in self.events.times_at))
+        buffer = Buffer(content)
+        return self._with_times(self._shape, *(buffer.numbers(at, "<u8", 0) for at in self.events.times_at))
 
     @cached_property
-    def method(self) -> Rows | None:
-        """The row of `Method::execute` of each event's execution, the event's own if it is in none.
+    def _shape(self) -> _Shape | None:
+        """What decides whether times need no interpretation; None if those of this ETDump do."""
+        events, parent, timeless = self.events, self.dump.parent, np.zeros_like(self.events.start_ns)
+        execution, methods = find_executions(replace(events, start_ns=timeless, end_ns=timeless))
+        # Parts of aborted executions were left out, or events were put into others.
+        if not np.array_equal(execution, self.dump.execution) or parents_of_overlapping(events, parent):
+            return None
+        inside = np.flatnonzero(execution >= 0)
+        pairs = [(inside[:0], inside[:0]), *neighbours(events, parent)]
+        before, after = (np.concatenate(each).astype(np.int32) for each in zip(*pairs, strict=True))
+        siblings = parent[before] == parent[after]
+        shape = _Shape(inside, methods[execution[inside]], before[siblings], after[siblings])
+        return shape if self._with_times(shape, self.dump.start_ns, self.dump.end_ns) else None
 
-        None if this ETDump's times had to be interpreted.
-        """
-        timeless = np.zeros_like(self.events.start_ns)
-        execution, methods = find_executions(replace(self.events, start_ns=timeless, end_ns=timeless))
-        rows = np.arange(len(execution), dtype=np.int32)
-        method = np.where(execution >= 0, np.append(methods, -1).astype(np.int32)[execution], rows)
-        # Otherwise parts of aborted executions were left out.
-        is_whole = np.array_equal(execution, self.dump.execution)
-        return method if is_whole and self._with_times(method, self.dump.start_ns, self.dump.end_ns) else None
-
-    def _with_times(self, method: Rows, start_ns: Positions, end_ns: Positions) -> Etdump | None:
+    def _with_times(self, shape: _Shape, start_ns: Positions, end_ns: Positions) -> Etdump | None:
         """Return the ETDump with these times; None if they are not times, or may change what belongs where."""
         lasted_ns = end_ns - start_ns
         if (start_ns < 0).any() or (lasted_ns < 0).any() or np.sum(lasted_ns, dtype=np.float64) > LONGEST_NS:
             return None
-        if (start_ns < start_ns[method]).any():
-            return None
-        events = replace(self.events, start_ns=start_ns, end_ns=end_ns)
-        if parents_of_overlapping(events, self.dump.parent):
+        if (start_ns[shape.inside] < start_ns[shape.method]).any() or (
+            start_ns[shape.after] < end_ns[shape.before]
+        ).any():
             return None
         self_ns = self_times(lasted_ns, self.dump.parent)
         if (self_ns < 0).any():
             return None
-        execute_ns = lasted_ns[events.is_method]
+        execute_ns = lasted_ns[self.events.is_method]
         return replace(self.dump, start_ns=start_ns, end_ns=end_ns, self_ns=self_ns, execute_ns=execute_ns)
 
 

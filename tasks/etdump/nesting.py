@@ -88,19 +88,24 @@ def self_times(counted: Positions, owner: Rows) -> Positions:
 def parents_of_overlapping(events: EventColumns, parent: Rows) -> set[int]:
     """Return the parents whose children do not follow each other on one clock."""
     parents: set[int] = set()
+    for before, after in neighbours(events, parent):
+        above, above_after = parent[before], parent[after]
+        overlap = events.start_ns[after] < events.end_ns[before]
+        overlap |= events.is_delegated[after] != events.is_delegated[before]
+        overlap &= above_after == above
+        interleaved = above_after < above
+        parents.update(above[overlap | interleaved].tolist(), above_after[interleaved].tolist())
+    return parents
+
+
+def neighbours(events: EventColumns, parent: Rows) -> Iterator[tuple[Positions, Positions]]:
+    """Yield (row, next row) of the children of methods, then of all other children, block by block."""
     of_method = events.is_method[parent]  # without a parent it is the last event's flag, which is not used
     # Children of a call come one after another directly before it, calls have such children between them.
     for rows in np.flatnonzero((parent >= 0) & of_method), np.flatnonzero((parent >= 0) & ~of_method):
-        for first in range(0, len(rows), _BLOCK):  # all at once would take much more memory
-            before, after = rows[first : first + _BLOCK], rows[first + 1 : first + _BLOCK + 1]
-            before = before[: len(after)]
-            above, above_after = parent[before], parent[after]
-            overlap = events.start_ns[after] < events.end_ns[before]
-            overlap |= events.is_delegated[after] != events.is_delegated[before]
-            overlap &= above_after == above
-            interleaved = above_after < above
-            parents.update(above[overlap | interleaved].tolist(), above_after[interleaved].tolist())
-    return parents
+        for first in range(0, len(rows) - 1, _BLOCK):  # all at once would take much more memory
+            after = rows[first + 1 : first + _BLOCK + 1]
+            yield rows[first : first + len(after)], after
 
 
 class _Overlaps:

@@ -47,6 +47,10 @@ WHERE session_key IN (
 ) AND session_key IN (SELECT session_key FROM load_ledger WHERE kind = 'bundle')
 GROUP BY session_id
 """
+_NEW_RUNS = """
+CREATE OR REPLACE TEMP VIEW new_run AS SELECT * FROM run WHERE run_id >= {first_run};
+CREATE OR REPLACE TEMP VIEW new_event AS SELECT * FROM event WHERE run_id >= {first_run};
+"""
 _SESSIONS_PER_QUERY = 1000  # bounds the memory of computing statistics
 _MISSING = """
 SELECT session_key, warmup_executions
@@ -74,7 +78,7 @@ class Loader:
         self._replaced: set[int] = set()
         self._last_session = self._number("SELECT coalesce(max(session_key), 0) FROM session")
         self._last_before = self._last_session
-        self._next_run = self._number("SELECT coalesce(max(run_id), 0) + 1 FROM run")
+        self._first_run = self._next_run = self._number("SELECT coalesce(max(run_id), 0) + 1 FROM run")
         hashes = [rows.sha256 for rows in batch] + [rows.session["etdump_sha256"] for rows in batch]
         self._ledger = ledger_keys(connection, hashes)
         self._others = _OtherSessions(connection, batch)
@@ -122,7 +126,9 @@ class Loader:
             facts = {table: pa.concat_tables(parts) for table, parts in self._facts.items()}
             for table, new in facts.items():
                 insert_rows(self._connection, table, new)
-            self._run({"new_run": facts["run"], "new_event": facts["event"]}, "session_refresh")
+            # Of the stored rows DuckDB has statistics: joins with these take half the time of joins with Arrow's.
+            self._connection.execute(_NEW_RUNS.format(first_run=self._first_run))
+            self._run({}, "session_refresh", "session_end")
         if self._replaced:
             self._run({}, "forget_orphans")
         self._run({}, "cell_add", "cell_refresh", "series_reset")

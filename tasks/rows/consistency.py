@@ -152,21 +152,16 @@ def identical_executions(runs: Runs) -> str | None:
 
 def copied_execution(runs: Runs) -> str | None:
     """Return a sentence if an execution has all the times of another one; None if none has, or by chance."""
-    times, counts = np.unique(runs.execute_ns, return_counts=True)
-    if not (counts > 1).any() or (parts := _parts_ns(runs)) is None:
+    if len(np.unique(runs.execute_ns)) == len(runs.execute_ns) or (parts := _parts_ns(runs)) is None:
         return None
-    seen: dict[bytes, int] = {}
-    for second in np.flatnonzero(np.isin(runs.execute_ns, times[counts > 1])).tolist():
-        first = seen.setdefault(parts[second].tobytes(), second)
-        if first != second:
-            break
-    else:
+    count, firsts = len(runs.execute_ns), dict[bytes, int]()
+    copies = [
+        (first, each) for each in range(count) if (first := firsts.setdefault(parts[each].tobytes(), each)) != each
+    ]
+    if not copies or len(firsts) < _MIN_EXECUTIONS:
         return None
-    others, firsts = np.unique(parts, axis=0, return_index=True)
-    if len(others) < _MIN_EXECUTIONS:
-        return None
-    others = parts[np.sort(firsts)[:_MAX_COMPARED]]
-    count = len(runs.execute_ns)
+    first, second = copies[0]
+    others = parts[list(firsts.values())[:_MAX_COMPARED]]
     required_bits = _PAIR_BITS + math.log2(count * (count - 1) / 2)
     bits = _bits(others)
     is_chance = bits >= 1
@@ -225,5 +220,8 @@ def _bits(parts: _Times) -> NDArray[np.float64]:
 
 def _step_ns(runs: Runs) -> int:
     """Return the step of the clock in ns: the greatest common divisor of all times that the runtime measured."""
-    nodes = [index for index, node in enumerate(runs.tree) if node.kind != "delegated"]
-    return max(int(np.gcd.reduce(np.concatenate([runs.execute_ns, runs.dur_ns[np.isin(runs.node, nodes)]]))), 1)
+    step_ns = int(np.gcd.reduce(runs.execute_ns))
+    if step_ns > 1:
+        is_of_runtime = np.array([node.kind != "delegated" for node in runs.tree], np.bool_)
+        step_ns = int(np.gcd.reduce(runs.dur_ns[is_of_runtime[runs.node]], initial=step_ns))
+    return max(step_ns, 1)

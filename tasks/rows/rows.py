@@ -31,7 +31,7 @@ from tasks.rows.record_rows import (
     with_hash,
 )
 from tasks.rows.sources import Sources, read_sources
-from tasks.store.folder import content_sha256, read_bundle
+from tasks.store.folder import check_bundle, content_sha256
 
 LOOSE_SWEEP = "loose"
 _SESSION_ID = re.compile(r"[0-9a-f]{16}(?![0-9a-f])")
@@ -79,19 +79,22 @@ class Rows:
         return len(self.runs.node) if self.runs else 0
 
 
-def bundle_rows(folder: Path, runs: Runs | None = None) -> Rows:
+def bundle_rows(folder: Path) -> Rows:
     """Check a bundle against its hashes and return its rows; a session that did not succeed has no runs.
 
-    `runs` are those of its ETDump if this process has just read and checked it. Raises BundleError, EtdumpError or
-    LoadError.
+    Raises BundleError, EtdumpError or LoadError.
     """
-    return record_rows(folder, read_bundle(folder), content_sha256(folder), runs)
+    bundle = check_bundle(folder, (ETDUMP,))
+    return record_rows(folder, bundle.record, bundle.sha256, etdump=bundle.content.get(ETDUMP))
 
 
-def record_rows(folder: Path, record: SessionRecord, sha256: str, runs: Runs | None = None) -> Rows:
+def record_rows(
+    folder: Path, record: SessionRecord, sha256: str, runs: Runs | None = None, etdump: bytes | None = None
+) -> Rows:
     """Return the rows of a bundle whose files have the hashes of `record`; `sha256` is that of session.json.
 
-    Raises as `bundle_rows` does.
+    `runs` are those of its ETDump, or `etdump` is its content, if this process has just read it. Raises as
+    `bundle_rows` does.
     """
     if record.status == "succeeded" and record.mode == "timing" and ETDUMP not in record.files:
         raise BundleError(f"{folder}: {ETDUMP} is missing although the session succeeded; restore the bundle")
@@ -99,7 +102,8 @@ def record_rows(folder: Path, record: SessionRecord, sha256: str, runs: Runs | N
     if record.status != "succeeded" or record.mode == "numerics" or ETDUMP not in record.files:
         runs = None
     elif runs is None:
-        runs = _read_runs(folder / ETDUMP, record)
+        content = read_content(folder / ETDUMP, max_bytes=MAX_FILE_BYTES) if etdump is None else etdump
+        runs = _read_runs(folder / ETDUMP, content, record)
     try:
         belongs_to_a_series = record.mode == "timing" and not record.sweep.on_demand
         return Rows(
@@ -228,9 +232,8 @@ def read_session_id(path: Path) -> str | None:
         return match[0] if match else None
 
 
-def _read_runs(path: Path, record: SessionRecord) -> Runs:
+def _read_runs(path: Path, content: bytes, record: SessionRecord) -> Runs:
     """Return the runs of a bundle's ETDump; raises LoadError if they contradict session.json, or EtdumpError."""
-    content = read_content(path, max_bytes=MAX_FILE_BYTES)
     dump = read_etdump(content, name=str(path), backends=record.model.backends)
     runs = _build_consistent_runs(dump, str(path), record.warmup_executions)
     if len(runs.execute_ns) != record.executions:

@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -68,9 +68,13 @@ def _copy(source: Path, target: Path) -> FileRecord:
 
 def read_record(folder: Path) -> SessionRecord:
     """Read and check session.json alone; raises BundleError with one sentence."""
-    path = folder / RECORD
+    return parse_record(_read_text(folder), str(folder / RECORD))
+
+
+def _read_text(folder: Path) -> bytes:
+    """Return the content of session.json; raises BundleError with one sentence."""
     try:
-        return parse_record(read_untrusted(path, MAX_RECORD_BYTES), str(path))
+        return read_untrusted(folder / RECORD, MAX_RECORD_BYTES)
     except UntrustedFileError as error:
         if not error.is_missing:
             raise BundleError(str(error)) from None
@@ -86,22 +90,44 @@ def record_beside(file: Path) -> SessionRecord | None:
     return None
 
 
+@dataclass(frozen=True)
+class CheckedBundle:
+    """A bundle whose files were compared with their hashes."""
+
+    record: SessionRecord
+    sha256: str
+    """Of session.json, see `content_sha256`."""
+    content: dict[str, bytes]
+    """Of the files that were requested, as far as the bundle has them."""
+
+
 def read_bundle(folder: Path) -> SessionRecord:
     """Read session.json and compare the size and hash of every file; raises BundleError with one sentence."""
-    record = read_record(folder)
+    return check_bundle(folder).record
+
+
+def check_bundle(folder: Path, wanted: Container[str] = ()) -> CheckedBundle:
+    """Do what `read_bundle` does, reading each file once; return the `wanted` files, too."""
+    text = _read_text(folder)
+    record, content = parse_record(text, str(folder / RECORD)), {}
     for name, file in record.files.items():
-        path = folder / name
+        path, is_intact = folder / name, False
         try:
             with open_untrusted(path, MAX_FILE_BYTES) as stream:
-                has_size = os.fstat(stream.fileno()).st_size == file.bytes
-                is_intact = has_size and hashlib.file_digest(stream, "sha256").hexdigest() == file.sha256
+                if os.fstat(stream.fileno()).st_size == file.bytes:
+                    if name in wanted:
+                        content[name] = stream.read(file.bytes)
+                        sha256 = hashlib.sha256(content[name]).hexdigest()
+                    else:
+                        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+                    is_intact = sha256 == file.sha256
         except UntrustedFileError as error:
             cause = f"{path}: the file is missing from its bundle; restore the bundle from a backup"
             raise BundleError(cause if error.is_missing else str(error)) from None
         if not is_intact:
             cause = "the file does not match its hash in session.json; restore it from a backup"
             raise BundleError(f"{path}: {cause}")
-    return record
+    return CheckedBundle(record, hashlib.sha256(text).hexdigest(), content)
 
 
 def content_sha256(path: Path) -> str:
