@@ -6,8 +6,8 @@ aborted execution or another clock. Of a layout that is remembered they do not; 
 there was no other.
 """
 
-import itertools
 import threading
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,13 +19,14 @@ from tasks.etdump.columns import Etdump
 from tasks.etdump.event_columns import LONGEST_NS, MAX_LAYOUT_BYTES, EventColumns
 from tasks.etdump.executions import find_executions
 from tasks.etdump.flatbuffer import Buffer, Positions
-from tasks.etdump.nesting import Rows, neighbours, parents_of_overlapping, self_times
+from tasks.etdump.nesting import Rows, children_in_order, parents_of_overlapping, self_times
 
 _MAX_BYTES = 4 * MAX_LAYOUT_BYTES
 """Of all remembered ETDumps; their columns take about as much memory again."""
 _MAX_COMPARED = 4
 """Layouts of the same size that an ETDump is compared with."""
 _Backends = Mapping[tuple[int, int], str] | None
+_Key = tuple[int, frozenset[tuple[tuple[int, int], str]]]
 
 
 class _Shape(NamedTuple):
@@ -43,12 +44,8 @@ class _Earlier:
     """An ETDump that was read completely; the delegates in it use the runtime's clock."""
 
     content: bytes
-    backends: frozenset[tuple[tuple[int, int], str]]
     events: EventColumns
     dump: Etdump
-
-    def looks_like(self, content: bytes, backends: _Backends) -> bool:
-        return len(content) == len(self.content) and self.backends == frozenset((backends or {}).items())
 
     def read(self, content: bytes) -> Etdump | None:
         """Return an ETDump of this layout; None if it has another one, or times that must be interpreted."""
@@ -71,7 +68,7 @@ class _Earlier:
         if not np.array_equal(execution, self.dump.execution) or parents_of_overlapping(events, parent):
             return None
         inside = np.flatnonzero(execution >= 0)
-        pairs = [(inside[:0], inside[:0]), *neighbours(events, parent)]
+        pairs = [(inside[:0], inside[:0]), *children_in_order(events, parent)]
         before, after = (np.concatenate(each).astype(np.int32) for each in zip(*pairs, strict=True))
         siblings = parent[before] == parent[after]
         shape = _Shape(inside, methods[execution[inside]], before[siblings], after[siblings])
@@ -94,39 +91,47 @@ class _Earlier:
 
 
 class _Layouts:
-    """The ETDumps that were read last, newest first."""
+    """The ETDumps that were read last, by what those of one layout have in common."""
 
     def __init__(self) -> None:
-        self._earlier: tuple[_Earlier, ...] = ()
+        self._earlier: OrderedDict[_Key, list[_Earlier]] = OrderedDict()
+        self._bytes = 0
         self._lock = threading.Lock()
 
     def read(self, content: bytes, backends: _Backends) -> Etdump | None:
         """Return an ETDump that differs from an earlier one only in its times; None if it must be read completely."""
-        similar = (each for each in self._earlier if each.looks_like(content, backends))
-        for earlier in itertools.islice(similar, _MAX_COMPARED):
-            if alike := earlier.read(content):
-                self._put_first(earlier)
-                return alike
-        return None
+        key = _key(content, backends)
+        with self._lock:
+            similar = list(self._earlier.get(key, ()))
+            if similar:
+                self._earlier.move_to_end(key)
+        return next((alike for each in similar if (alike := each.read(content))), None)
 
     def add(self, content: bytes, backends: _Backends, events: EventColumns, dump: Etdump) -> None:
         """Remember an ETDump whose delegates use the runtime's clock."""
-        if events.times_at:
-            for column in vars(dump).values():
-                if isinstance(column, np.ndarray):
-                    column.flags.writeable = False  # later ETDumps share it
-            self._put_first(_Earlier(content, frozenset((backends or {}).items()), events, dump))
+        if not events.times_at:
+            return
+        for column in vars(dump).values():
+            if isinstance(column, np.ndarray):
+                column.flags.writeable = False  # later ETDumps share it
+        key = _key(content, backends)
+        with self._lock:
+            similar = [_Earlier(content, events, dump), *self._earlier.pop(key, [])]
+            self._earlier[key] = similar[:_MAX_COMPARED]
+            self._bytes += len(content) * (1 if len(similar) <= _MAX_COMPARED else 0)
+            while self._bytes > _MAX_BYTES:
+                (size_bytes, _), oldest = self._earlier.popitem(last=False)
+                self._bytes -= size_bytes * len(oldest)
 
     def clear(self) -> None:
         """Forget all, so that the next ETDump is read completely."""
         with self._lock:
-            self._earlier = ()
-
-    def _put_first(self, earlier: _Earlier) -> None:
-        with self._lock:
-            first = [earlier, *(each for each in self._earlier if each is not earlier)]
-            sizes = itertools.accumulate(len(each.content) for each in first)
-            self._earlier = tuple(each for each, size in zip(first, sizes, strict=True) if size <= _MAX_BYTES)
+            self._earlier.clear()
+            self._bytes = 0
 
 
 layouts = _Layouts()
+
+
+def _key(content: bytes, backends: _Backends) -> _Key:
+    return len(content), frozenset((backends or {}).items())

@@ -88,7 +88,7 @@ def self_times(counted: Positions, owner: Rows) -> Positions:
 def parents_of_overlapping(events: EventColumns, parent: Rows) -> set[int]:
     """Return the parents whose children do not follow each other on one clock."""
     parents: set[int] = set()
-    for before, after in neighbours(events, parent):
+    for before, after in children_in_order(events, parent):
         above, above_after = parent[before], parent[after]
         overlap = events.start_ns[after] < events.end_ns[before]
         overlap |= events.is_delegated[after] != events.is_delegated[before]
@@ -98,7 +98,7 @@ def parents_of_overlapping(events: EventColumns, parent: Rows) -> set[int]:
     return parents
 
 
-def neighbours(events: EventColumns, parent: Rows) -> Iterator[tuple[Positions, Positions]]:
+def children_in_order(events: EventColumns, parent: Rows) -> Iterator[tuple[Positions, Positions]]:
     """Yield (row, next row) of the children of methods, then of all other children, block by block."""
     of_method = events.is_method[parent]  # without a parent it is the last event's flag, which is not used
     # Children of a call come one after another directly before it, calls have such children between them.

@@ -12,16 +12,14 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.platform import SIMULATED
 from devices.untrusted import sanitize_line
 from sql.cage.connection import Reading
 from sql.schema import sql_files
 from sql.warehouse import insert_rows
-from tasks.bundle.claims import real_serial
 from tasks.etdump.tree import Runs
 from tasks.judge.session_statistics import session_statistics
 from tasks.load.dimensions import Dimension, NodeIds
-from tasks.rows.consistency import copied_times, times_key
+from tasks.load.other_sessions import OtherSessions
 from tasks.rows.record_rows import Row
 from tasks.rows.rows import Rows
 from tasks.rows.sources import node_sources
@@ -31,22 +29,6 @@ if TYPE_CHECKING:
 
 _STATEMENTS = {file.name: file.text for file in sql_files("loading")}
 _DIMENSIONS = ("sweep", "device", "model", "runner", "series", "source_map")
-_NAMES = """
-SELECT DISTINCT sweep_id, serial, name
-FROM session
-JOIN device USING (device_id)
-WHERE status = 'succeeded' AND NOT emulated AND serial IN (SELECT unnest(?::VARCHAR[]))
-"""
-# Only of sessions with an equal first execution: there are few, because it takes longest and varies most.
-_TIMES = """
-SELECT session_id, list(execute_ns ORDER BY run_index)
-FROM run
-JOIN session USING (session_key)
-WHERE session_key IN (
-    SELECT session_key FROM run WHERE run_index = 0 AND execute_ns IN (SELECT unnest(?::BIGINT[]))
-) AND session_key IN (SELECT session_key FROM load_ledger WHERE kind = 'bundle')
-GROUP BY session_id
-"""
 _NEW_RUNS = """
 CREATE OR REPLACE TEMP VIEW new_run AS SELECT * FROM run WHERE run_id >= {first_run};
 CREATE OR REPLACE TEMP VIEW new_event AS SELECT * FROM event WHERE run_id >= {first_run};
@@ -81,7 +63,7 @@ class Loader:
         self._first_run = self._next_run = self._number("SELECT coalesce(max(run_id), 0) + 1 FROM run")
         hashes = [rows.sha256 for rows in batch] + [rows.session["etdump_sha256"] for rows in batch]
         self._ledger = ledger_keys(connection, hashes)
-        self._others = _OtherSessions(connection, batch)
+        self._others = OtherSessions(connection, batch)
         self._sessions = stored_session_ids(connection, [rows.session["session_id"] for rows in batch])
 
     def add(self, rows: Rows) -> str | None:
@@ -269,43 +251,3 @@ def add_session_statistics(connection: duckdb.DuckDBPyConnection) -> None:
             for (session_key, warmup_executions), latency_ns in zip(missing, latencies_ns, strict=True)
         ]
         insert_rows(connection, "session_statistic", rows)
-
-
-class _OtherSessions:
-    """Serials and times of the sessions in a warehouse and in the present batch, which no other session may have."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection, batch: Sequence[Rows]) -> None:
-        measured = [rows for rows in batch if _claims_measurement(rows)]
-        self._keys = {id(rows): key for rows in measured if rows.runs and (key := times_key(rows.runs))}
-        firsts = [int(rows.runs.execute_ns[0]) for rows in measured if rows.runs and id(rows) in self._keys]
-        serials = [serial for rows in measured if (serial := _serial(rows))]
-        names = connection.execute(_NAMES, [serials]).fetchall() if serials else []
-        self._names: dict[tuple[str, str], str] = {(sweep_id, serial): name for sweep_id, serial, name in names}
-        times = connection.execute(_TIMES, [firsts]).fetchall() if firsts else []
-        self._by_times: dict[tuple[int, ...], str] = {tuple(each): session_id for session_id, each in times}
-
-    def contradiction(self, rows: Rows) -> str | None:
-        """Return how the serial or the times contradict another session; None if not, and then remember them."""
-        if not _claims_measurement(rows):
-            return None
-        name, sweep_id, serial = rows.device["name"], rows.sweep["sweep_id"], _serial(rows)
-        if serial and (first := self._names.setdefault((sweep_id, serial), name)) != name:
-            return (
-                f"{name} has serial {serial}, as {first} has in sweep {sweep_id}: they are one device; remove one of "
-                "them from the inventory"
-            )
-        if rows.runs is None or id(rows) not in self._keys:
-            return None
-        session_id = rows.session["session_id"]
-        other = self._by_times.setdefault(tuple(rows.runs.execute_ns.tolist()), session_id)
-        return None if other == session_id else f"{copied_times(rows.runs, other)}; check the runner"
-
-
-def _claims_measurement(rows: Rows) -> bool:
-    """Return whether a session claims to be measured: it is neither a loose ETDump nor a replayed recording."""
-    is_measured = rows.session["status"] == "succeeded" and not rows.is_loose
-    return is_measured and rows.device["transport"] != SIMULATED
-
-
-def _serial(rows: Rows) -> str | None:
-    return real_serial(rows.device["serial"], emulated=rows.device["emulated"])

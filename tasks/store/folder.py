@@ -106,8 +106,8 @@ def read_bundle(folder: Path) -> SessionRecord:
     return check_bundle(folder).record
 
 
-def check_bundle(folder: Path, wanted: Container[str] = ()) -> CheckedBundle:
-    """Do what `read_bundle` does, reading each file once; return the `wanted` files, too."""
+def check_bundle(folder: Path, with_content: Container[str] = ()) -> CheckedBundle:
+    """Do what `read_bundle` does, reading each file once; return the content of those `with_content`, too."""
     text = _read_text(folder)
     record, content = parse_record(text, str(folder / RECORD)), {}
     for name, file in record.files.items():
@@ -115,7 +115,7 @@ def check_bundle(folder: Path, wanted: Container[str] = ()) -> CheckedBundle:
         try:
             with open_untrusted(path, MAX_FILE_BYTES) as stream:
                 if os.fstat(stream.fileno()).st_size == file.bytes:
-                    if name in wanted:
+                    if name in with_content:
                         content[name] = stream.read(file.bytes)
                         sha256 = hashlib.sha256(content[name]).hexdigest()
                     else:

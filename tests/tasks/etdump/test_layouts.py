@@ -89,7 +89,7 @@ def test_the_delegates_of_another_program_are_another_layout() -> None:
 
 def test_no_more_etdumps_are_kept_in_memory_than_a_limit() -> None:
     with patch("tasks.etdump.layouts._MAX_BYTES", 2 * len(EARLIER)):
-        for number in range(4):
-            read_etdump(build_etdump([LOADING, execution(10), execution(30), *[Run()] * number]))
-        read_etdump(EARLIER)
-        assert sum(len(each.content) for each in layouts._earlier) <= 2 * len(EARLIER) < _MAX_BYTES
+        for number in range(8):
+            read_etdump(build_etdump([LOADING, execution(10), execution(30), *[Run()] * (number // 2)], version=number))
+            present = [each for similar in layouts._earlier.values() for each in similar]
+            assert sum(len(each.content) for each in present) == layouts._bytes <= 2 * len(EARLIER) < _MAX_BYTES
