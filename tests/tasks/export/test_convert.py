@@ -43,6 +43,22 @@ def test_excepted_operators_compute_in_fp32_also_one_after_another() -> None:
     assert converted.reference(*method.inputs).dtype == torch.float16
 
 
+def test_the_layers_that_the_quantizer_looks_for_are_exported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    [method] = build_methods((torch.nn.Linear(4, 4), (torch.ones(1, 4),)), "layers")
+    first, is_strict = convert(method, parse_recipe("int8_static")), list[bool]()
+
+    def record(*words: Any, strict: bool = False, **options: Any) -> Any:
+        is_strict.append(strict)
+        return export(*words, strict=strict, **options)
+
+    monkeypatch.setattr(torch.export, "export", record)
+    again = convert(method, parse_recipe("int8_static"))
+    # then only the model was, and it is converted as before
+    assert is_strict
+    assert not any(is_strict)
+    assert again.program.graph_module.code == first.program.graph_module.code
+
+
 def test_your_own_recipe_gets_the_dynamic_shapes_that_it_takes() -> None:
     # given a model with a dynamic size, and recipes with and without a parameter for it
     content = {"module": torch.nn.Linear(4, 4), "inputs": (torch.ones(3, 4),), "dynamic_shapes": ({0: DIM.AUTO},)}
