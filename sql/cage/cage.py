@@ -44,7 +44,7 @@ class Cage:
         self.file, self.limits = file, limits
         self._process = subprocess.Popen(
             [
-                *(sys.executable, "-I", str(Path(__file__).with_name("child.py"))),
+                *(sys.executable, "-I", *["-B"] * sys.dont_write_bytecode, str(Path(__file__).with_name("child.py"))),
                 *(str(file.path.absolute()), str(limits.memory_bytes or query_memory_bytes())),
             ],
             stdin=subprocess.PIPE,

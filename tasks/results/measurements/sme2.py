@@ -277,7 +277,8 @@ class KernelRow(PairRow):
 
 def shift_in_words(answers: Answers) -> Iterator[Text]:
     """Yield a line for each pair: the category that takes most of the time with SME2 off, and the one with it on."""
-    for rows in by_cell_or_pair(answers.rows(ShiftRow)).values():
+    shifts = answers.rows(ShiftRow) if ran_with_sme(answers) else []  # planning this query takes longer than reading it
+    for rows in by_cell_or_pair(shifts).values():
         timed = [row for row in rows if not row.below_resolution]
         off = max((row for row in timed if row.share_off is not None), key=lambda row: row.share_off or 0, default=None)
         on = max((row for row in timed if row.share_on is not None), key=lambda row: row.share_on or 0, default=None)

@@ -8,7 +8,7 @@ from typing import TypeVar
 from tasks.judge.operators.advice import HEAVY_SHARE, advice_text
 from tasks.results.cells import cell_or_pair, device_and_conditions
 from tasks.results.measurements.operators import CategoryRow, OperatorRow, PortableOperatorRow, PortableRow
-from tasks.results.measurements.sme2 import PairOperatorRow
+from tasks.results.measurements.sme2 import PairOperatorRow, ran_with_sme
 from tasks.results.reader import Answers
 from tasks.results.text import TIMES, Code, Text, counted, in_ms, in_percent, joined, separated, with_code
 
@@ -74,6 +74,8 @@ def _data_movement_advice(answers: Answers) -> Iterator[Text]:
 
 def _sme2_advice(answers: Answers) -> Iterator[Text]:
     """Yield an item for each operator over 5 % of the time that SME2 could run and did not speed up."""
+    if not ran_with_sme(answers):  # planning the query of pairs takes as long as all others of a small farm
+        return
     slow = [row for row in answers.rows(PairOperatorRow) if row.did_not_gain and (row.share_on or 0) > HEAVY_SHARE]
     by_weight = sorted(slow, key=lambda row: row.share_on or 0)
     worst = {(row.model, row.precision, row.operator): row for row in by_weight}  # the last of a key stays: the worst
