@@ -51,9 +51,9 @@ def session_statistics(execute_ns: ArrayLike, warmup_executions: int) -> Session
     latency = np.asarray(execute_ns, np.float64)[warmup_executions:]
     if len(latency) < MIN_RUNS:
         return SessionStatistics(None, None, None, None, None)
-    median = float(np.median(latency))
+    median = _median(latency)
     quarter = len(latency) // 4
-    first, last = float(np.median(latency[:quarter])), float(np.median(latency[-quarter:]))
+    first, last = _median(latency[:quarter]), _median(latency[-quarter:])
     return SessionStatistics(
         settled_after_runs=_settled_after_runs(latency),
         drift_share=_slope(latency) * len(latency) / median if median > 0 else None,
@@ -61,6 +61,12 @@ def session_statistics(execute_ns: ArrayLike, warmup_executions: int) -> Session
         outlier_runs=int(np.count_nonzero(np.abs(latency - median) > _OUTLIER_Z * _spread(latency, median))),
         is_bimodal=_is_bimodal(np.sort(latency)),
     )
+
+
+def _median(values: _Floats) -> float:
+    """Return what np.median does, which takes longer for few values: of a session, most of the time."""
+    ordered = np.sort(values)
+    return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def _settled_after_runs(latency: _Floats) -> int:
@@ -74,8 +80,8 @@ def _settled_after_runs(latency: _Floats) -> int:
     blocks, block_runs = _block_medians(latency, _MAX_BLOCKS)
     n, longest = len(blocks), len(blocks) // _UNSETTLED_SHARE
     flat = blocks - min(_slope(blocks[longest:]), 0.0) * np.arange(n)
-    median = float(np.median(flat[longest:]))
-    spread = max(_spread(flat[longest:], median), _MIN_SPREAD * float(np.median(blocks)))
+    median = _median(flat[longest:])
+    spread = max(_spread(flat[longest:], median), _MIN_SPREAD * _median(blocks))
     if spread <= 0:
         return 0
     total_z = np.concatenate([[0.0], np.cumsum(np.clip((flat - median) / spread, -_MAX_Z, _MAX_Z))])
@@ -94,7 +100,7 @@ def _slope(latency: _Floats) -> float:
     """Return the Theil-Sen slope per run."""
     blocks, block_runs = _block_medians(latency, _MAX_SLOPE_BLOCKS)
     first, second = _upper_triangle(len(blocks), 1)
-    return float(np.median((blocks[second] - blocks[first]) / (second - first))) / block_runs
+    return _median((blocks[second] - blocks[first]) / (second - first)) / block_runs
 
 
 def _block_medians(latency: _Floats, max_blocks: int) -> tuple[_Floats, int]:
@@ -114,7 +120,7 @@ def _spread(latency: _Floats, median: float) -> float:
     """Return the standard deviation that normal data with this MAD have, at least a thousandth of the median."""
     away = np.abs(latency - median)
     # The MAD is 0 where more than half of the runs took equally long; the mean distance is not.
-    spread = MAD_TO_SD * float(np.median(away)) or 1.2533 * float(away.mean())
+    spread = MAD_TO_SD * _median(away) or 1.2533 * float(away.mean())
     return max(spread, _MIN_SPREAD * median)
 
 
@@ -143,4 +149,4 @@ def _is_bimodal(ordered: _Floats) -> bool:
     critical = (0.96 - 0.33 / math.sqrt(n)) / math.sqrt(n)  # of uniform data at 5 %, from simulations
     if excess[density, split] <= critical:
         return False
-    return bool(np.median(ordered[split + 1 :]) > _MODES_APART * np.median(ordered[: split + 1]))
+    return _median(ordered[split + 1 :]) > _MODES_APART * _median(ordered[: split + 1])

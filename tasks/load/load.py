@@ -54,19 +54,20 @@ def load_paths(
             return find_loaded_hashes(hashes, warehouse)
 
         fresh, result = _find_fresh(paths, find_loaded, forgotten)
-        batch: list[Rows] = []
+        batch, events = list[Rows](), 0
         for number, (path, parsed) in enumerate(parse(fresh), 1):
             if isinstance(parsed, str):
                 result.refused.append((path, parsed))
             else:
                 batch.append(parsed)
-            is_full = len(batch) == _BATCH_SESSIONS or sum(rows.events for rows in batch) >= _BATCH_EVENTS
+                events += parsed.events
+            is_full = len(batch) == _BATCH_SESSIONS or events >= _BATCH_EVENTS
             if is_full:
                 kept_open.close()  # between the batches of a large load, other processes write
             if batch and (is_full or number == len(fresh)):
                 result.add(_commit_batch(batch, warehouse, kept_open))
                 _log.info("loaded %d of %d, refused %d", result.loaded, len(fresh), len(result.refused))
-                batch = []
+                batch, events = [], 0
         if judges:
             judge_missing(warehouse)
     return result

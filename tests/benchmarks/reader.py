@@ -1,11 +1,11 @@
 """The ETDump reader beside executorch.devtools.Inspector on the same files: processor time, the ratio, memory.
 
-Run: python -m tests.benchmarks.reader [--executions 50 1129] [--large]
+Run: python -m tests.benchmarks.reader [--executions 50 1129] [--alone]
 
 Both read each file in turn, and the least processor time of several readings counts. An execution has 62 events: the
-executions of `alike` have the same events, every second one of `unlike` has another operator. `--large` also reads 10
-million events, without Inspector, which would take ten minutes; it needs 3 GB of memory. `again` is another ETDump of
-the same layout, such as that of the next session of a cell.
+executions of `alike` have the same events, every second one of `unlike` has another operator. `again` is another ETDump
+of the same layout, such as that of the next session of a cell. `--alone` leaves out Inspector, which takes a minute for
+a million events.
 """
 
 import argparse
@@ -26,14 +26,13 @@ _ROUNDS = 3
 _READINGS = 7
 """Of ours, for one of Inspector's."""
 _OPERATORS = 60
-_LARGE_EXECUTIONS = 161_291
 
 
 def main() -> None:
     """Print a line for each file."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--executions", type=int, nargs="+", default=[50, 1129])
-    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--alone", action="store_true")
     asked = parser.parse_args()
     print("file       events      MB   Inspector    reader     again    events/s  ratio  memory / file")
     with tempfile.TemporaryDirectory() as folder:
@@ -41,10 +40,7 @@ def main() -> None:
         for executions in asked.executions:
             for name in ("alike", "unlike"):
                 path.write_bytes(_etdump(executions, 2 if name == "unlike" else executions))
-                _print_line(name, path, _inspector())
-        if asked.large:
-            path.write_bytes(_etdump(_LARGE_EXECUTIONS, _LARGE_EXECUTIONS))
-            _print_line("large", path, None)
+                _print_line(name, path, None if asked.alone else _inspector())
 
 
 def _inspector() -> Callable[[Path], object]:
