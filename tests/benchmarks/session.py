@@ -92,10 +92,10 @@ def _compare(folder: Path, spec: DeviceSpec, workspace: Workspace, turns: int, *
     steps: dict[str, Spent] = defaultdict(Spent)
     store = LocalStore(folder / "bundles")
     with lease.acquire(context.device, "benchmark", ttl_s=3600), _Loop() as shell:
-        for number in range(-2, turns):
+        for number in range(-3, turns):
             session = _session(context, number)
             command = runner_command(session, context, f"{folder}/loop/{number}")
-            if number == 0:  # the first ones push and import
+            if number == 0:  # the first ones import, push and verify
                 loop, farm, steps = Spent(), Spent(), defaultdict(Spent)
             with farm.turn(), _timed(store, steps) if has_steps else contextlib.nullcontext():
                 record = measure(session, context, store)

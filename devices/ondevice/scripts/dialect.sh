@@ -18,7 +18,7 @@ sha256() {
     if command -v sha256sum >/dev/null 2>&1; then sha256sum "$@"; else shasum -a 256 "$@"; fi
 }
 state() {
-    if [ -d /proc/self ] || stat -c %i . >/dev/null 2>&1; then stat -c '%i %s %y %z' "$@"
+    if [ -d /proc/self ] || stat -c %i . >/dev/null 2>&1; then LC_ALL=C stat -c '%i %s %y %z' "$@"
     else stat -f '%i %z %Fm %Fc' "$@"; fi 2>/dev/null
 }
 # shellcheck disable=SC2034 # for the scripts that need this one

@@ -34,7 +34,7 @@ if [ -n "$stored" ]; then
     elif [ "$(current_states)" = "$states" ]; then is_ready=1; fi
     [ -n "$is_ready" ] || { echo unprepared; exit 0; }
 fi
-mkdir -p "$folder/job" && cd "$folder" || exit 1
+LC_ALL=C mkdir -p "$folder/job" && cd "$folder" || exit 1
 set -C # of several calls, one creates the file
 if { echo "$identity" >job/identity; } 2>/dev/null; then
     if [ -n "$lease" ]; then
