@@ -43,8 +43,7 @@ _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: what leaves its process group is coun
 _MODULE = "tasks.measure.session.measure"
 # Steps of a session, in their order, by the function of `measure` that does them.
 _STEPS = {
-    "prepare_job": "on the device: lease, store, conditions",
-    "run_job": "on the device: the job with its runner",
+    "run_if_prepared": "on the device: lease, files, the job",
     "_collect": "collect the files",
     "_judge": "read the ETDump, check, compare outputs",
     "checked_record": "check that the bundle can be loaded",
@@ -97,20 +96,23 @@ def _compare(folder: Path, spec: DeviceSpec, workspace: Workspace, turns: int, *
             command = runner_command(session, context, f"{folder}/loop/{number}")
             if number == 0:  # the first ones import, push and verify
                 loop, farm, steps = Spent(), Spent(), defaultdict(Spent)
+                before_s = shell.cpu_s()
             with farm.turn(), _timed(store, steps) if has_steps else contextlib.nullcontext():
                 record = measure(session, context, store)
             assert record.status == "succeeded", record.reason
             with loop.turn():
-                shell.run(Path(folder / "loop" / str(number)), command)
-    print(f"{spec.name:9} shell loop                     {loop.line()}")
-    print(f"{'':9} farm                           {farm.line()}")
-    rest = Spent(
-        [a - b for a, b in zip(farm.wall_s, loop.wall_s, strict=True)],
-        [a - b for a, b in zip(farm.cpu_s, loop.cpu_s, strict=True)],
-    )
-    print(f"{'':9} farm minus loop                {rest.line()}", flush=True)
+                shell.run(folder / "loop" / str(number), command)
+        loop.cpu_s = [(shell.cpu_s() - before_s) / turns] * turns  # only the shell knows that of its programs
+    rest = Spent(_minus(farm.wall_s, loop.wall_s), _minus(farm.cpu_s, loop.cpu_s))
+    for name, spent in {"shell loop": loop, "farm": farm, "farm minus loop": rest}.items():
+        print(f"{spec.name:9} {name:41} {spent.line()}", flush=True)
     for name in _STEPS if has_steps else ():
-        print(f"{'':9} {_STEPS[name]:41} {steps[name].line()}")
+        if steps[name].wall_s:
+            print(f"{'':11} {_STEPS[name]:39} {steps[name].line()}")
+
+
+def _minus(left: list[float], right: list[float]) -> list[float]:
+    return [one - other for one, other in zip(left, right, strict=True)]
 
 
 def _context(folder: Path, spec: DeviceSpec, workspace: Workspace) -> SessionContext:
@@ -148,12 +150,25 @@ class _Loop:
     def __exit__(self, *_: object) -> None:
         self._shell.communicate()
 
+    def cpu_s(self) -> float:
+        """Return the CPU time of the shell and of the programs that it has run, in hundredths of a second."""
+        words = f"{self._ask('times')} {self._answer()}".split()
+        return sum(
+            60 * float(minutes) + float(seconds[:-1]) for minutes, seconds in (word.split("m") for word in words)
+        )
+
     def run(self, folder: Path, command: list[str]) -> None:
+        line = f"mkdir -p {folder} && cd {folder} && {shlex.join(command)} >stdout.txt 2>stderr.txt; echo $?"
+        assert self._ask(line) == "0", (folder / "stderr.txt").read_text()
+
+    def _ask(self, line: str) -> str:
         assert self._shell.stdin
+        self._shell.stdin.write(f"{line}\n")
+        return self._answer()
+
+    def _answer(self) -> str:
         assert self._shell.stdout
-        line = f"mkdir -p {folder} && cd {folder} && {shlex.join(command)} >stdout.txt 2>stderr.txt; echo $?\n"
-        self._shell.stdin.write(line)
-        assert self._shell.stdout.readline() == "0\n", (folder / "stderr.txt").read_text()
+        return self._shell.stdout.readline().strip()
 
 
 @contextlib.contextmanager

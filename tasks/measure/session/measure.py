@@ -109,7 +109,6 @@ def _build_job(session: PlannedSession, context: SessionContext, folder: str, co
 
 def _run(context: SessionContext, result: SessionResult, job: Job) -> JobResult:
     """Run the job, after what precedes it: nothing on a device that has all files, and no limits to wait for."""
-    _log.info("%s: running", result.session.title)
     if context.limits == Limits() and (ended := run_if_prepared(context.device, job, pushed_contents(context))):
         return ended
     _prepare(context, result, job)
