@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,10 +14,9 @@ from devices.untrusted import UntrustedFileError, hash_untrusted, open_untrusted
 from tasks.bundle.names import MAX_FILE_BYTES, MAX_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, FileRecord, SessionRecord
 from tasks.bundle.session_json import parse_record, record_text
-from tasks.store.files import UNFINISHED, publish_folder
+from tasks.store.files import UNFINISHED, hash_file, publish_folder
 
 _SESSION_ID = re.compile(r"[0-9a-f]{16}")
-_BLOCK_BYTES = 1 << 20
 _COLLECTED = frozenset({"stdout.txt", "stderr.txt", "stats.json"})
 
 
@@ -37,6 +37,7 @@ class BundleCheck:
 def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> SessionRecord:
     """Write the bundle of `record` with the files of the folder `collected`; return the record as it is on disk.
 
+    Nobody may write to these files any more: those of the bundle are links to them where the file system has links.
     The folder `bundles/<sweep_id>/<session_id>` is published completely or not at all; `record.files` is set here.
     Raises BundleError if the disk is full or read-only.
     """
@@ -45,7 +46,12 @@ def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> Ses
         with publish_folder(final) as aside:
             files = {}
             for source in sorted(path for path in collected.iterdir() if path.is_file()):
-                files[source.name] = _copy(source, aside / source.name)
+                target = aside / source.name
+                try:
+                    os.link(source, target)  # nobody else writes to `collected`, and links cost less than new files
+                except OSError:  # it is on another file system
+                    shutil.copyfile(source, target)
+                files[source.name] = FileRecord(sha256=hash_file(target), bytes=target.stat().st_size)
             complete = record.model_copy(update={"files": files})
             text = record_text(complete)
             (aside / RECORD).write_bytes(text)
@@ -53,17 +59,7 @@ def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> Ses
         raise BundleError(
             f"{final}: cannot write the bundle ({error.strerror or error}); no partial bundle is left"
         ) from None
-    is_ours = read_untrusted(final / RECORD, MAX_RECORD_BYTES) == text
-    return complete if is_ours else read_record(final)
-
-
-def _copy(source: Path, target: Path) -> FileRecord:
-    digest, size_bytes = hashlib.sha256(), 0
-    with source.open("rb") as reader, target.open("wb") as writer:
-        while block := reader.read(_BLOCK_BYTES):
-            digest.update(block)
-            size_bytes += writer.write(block)
-    return FileRecord(sha256=digest.hexdigest(), bytes=size_bytes)
+    return complete if _read_text(final) == text else read_record(final)
 
 
 def read_record(folder: Path) -> SessionRecord:
