@@ -73,8 +73,9 @@ class EventColumns:
         return np.equal(self.kind, EventKind.OTHER)
 
 
-def read_event_columns(buffer: Buffer, root: Tables) -> EventColumns:
+def read_event_columns(buffer: Buffer) -> EventColumns:
     """Read the profile events of a file; raises CorruptTables."""
+    root = Tables(buffer, buffer.follow(np.array([4]), "the root"), "the root")
     run, lists_at, counts = _filled_lists(buffer, root)
     columns, first = _Columns(buffer), 0
     for _ in range(_MAX_SEQUENCES):

@@ -16,15 +16,17 @@ from typing import NamedTuple
 import numpy as np
 
 from tasks.etdump.columns import Etdump
-from tasks.etdump.event_columns import LONGEST_NS, MAX_LAYOUT_BYTES, EventColumns
+from tasks.etdump.event_columns import LONGEST_NS, MAX_LAYOUT_BYTES, EventColumns, read_event_columns
 from tasks.etdump.executions import find_executions
-from tasks.etdump.flatbuffer import Buffer, Positions
+from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions
 from tasks.etdump.nesting import Rows, children_in_order, parents_of_overlapping, self_times
 
 _MAX_BYTES = 4 * MAX_LAYOUT_BYTES
 """Of all remembered ETDumps; their columns take about as much memory again."""
 _MAX_COMPARED = 4
 """Layouts of the same size that an ETDump is compared with."""
+_OTHER_NS = 0x3F3F3F3F3F3F3F3F
+"""A time that is allowed, and in place of anything else an impossible offset or length, or another text."""
 _Backends = Mapping[tuple[int, int], str] | None
 _Key = tuple[int, frozenset[tuple[tuple[int, int], str]]]
 
@@ -49,15 +51,31 @@ class _Earlier:
 
     def read(self, content: bytes) -> Etdump | None:
         """Return an ETDump of this layout; None if it has another one, or times that must be interpreted."""
-        with_earlier_times = bytearray(content)
-        everywhere = np.ndarray((len(content) - 7,), "<i8", with_earlier_times, strides=(1,))
-        for at, earlier_ns in zip(self.events.times_at, (self.dump.start_ns, self.dump.end_ns), strict=True):
-            present = np.flatnonzero(at)
-            everywhere[at[present]] = earlier_ns[present]
-        if with_earlier_times != self.content or self._shape is None:
+        if self._replace_times(content, self.dump.start_ns, self.dump.end_ns) != self.content or self._shape is None:
             return None
         buffer = Buffer(content)
         return self._with_times(self._shape, *(buffer.numbers(at, "<u8", 0) for at in self.events.times_at))
+
+    def _replace_times(self, content: bytes, *times_ns: Positions) -> bytearray:
+        """Return a content with other starts and ends at the places of this ETDump's."""
+        replaced = bytearray(content)
+        everywhere = np.ndarray((len(content) - 7,), "<i8", replaced, strides=(1,))
+        for at, ns in zip(self.events.times_at, times_ns, strict=True):
+            present = np.flatnonzero(at)
+            everywhere[at[present]] = ns[present]
+        return replaced
+
+    def _is_independent_of_times(self) -> bool:
+        """Return whether no time shares bytes with anything else: all is the same with other bytes in their places."""
+        other_ns = np.full_like(self.events.start_ns, _OTHER_NS)
+        try:
+            other = read_event_columns(Buffer(bytes(self._replace_times(self.content, other_ns, other_ns))))
+        except CorruptTables:
+            return False
+        columns = ("run", "name_id", "kind", "chain", "instruction")
+        pairs = [(getattr(self.events, name), getattr(other, name)) for name in columns]
+        pairs += zip(self.events.times_at, other.times_at, strict=True)
+        return self.events.names == other.names and all(np.array_equal(*pair) for pair in pairs)
 
     @cached_property
     def _shape(self) -> _Shape | None:
@@ -66,6 +84,8 @@ class _Earlier:
         execution, methods = find_executions(replace(events, start_ns=timeless, end_ns=timeless))
         # Parts of aborted executions were left out, or events were put into others.
         if not np.array_equal(execution, self.dump.execution) or parents_of_overlapping(events, parent):
+            return None
+        if not self._is_independent_of_times():
             return None
         inside = np.flatnonzero(execution >= 0)
         pairs = [(inside[:0], inside[:0]), *children_in_order(events, parent)]

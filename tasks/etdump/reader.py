@@ -18,7 +18,7 @@ from tasks.etdump.columns import Etdump
 from tasks.etdump.delegates import Backends, DelegateCalls
 from tasks.etdump.event_columns import INIT, read_event_columns
 from tasks.etdump.executions import find_executions, leave_out_aborted
-from tasks.etdump.flatbuffer import Buffer, CorruptTables, Tables
+from tasks.etdump.flatbuffer import Buffer, CorruptTables
 from tasks.etdump.layouts import layouts
 from tasks.etdump.nesting import parents_by_instruction
 
@@ -85,9 +85,7 @@ def _require_complete(header: bytes, size_bytes: int) -> None:
 
 def _build_etdump(content: bytes, backends: Backends | None) -> Etdump:
     """Return the events of a file with their executions, parents and self times; raises CorruptTables."""
-    buffer = Buffer(content)
-    root = Tables(buffer, buffer.follow(np.array([4]), "the root"), "the root")
-    read = read_event_columns(buffer, root)
+    read = read_event_columns(Buffer(content))
     execution, methods = find_executions(read)
     parent = parents_by_instruction(read, execution, methods)
     calls = DelegateCalls(read, execution, parent, backends)

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.etdump.event_columns import read_event_columns
-from tasks.etdump.flatbuffer import Buffer, Tables
+from tasks.etdump.flatbuffer import Buffer
 from tasks.etdump.layouts import _MAX_BYTES, layouts
 from tasks.etdump.reader import EtdumpError, read_etdump
 from tasks.etdump.tree import build_runs
-from tests.fixtures.etdump_builder import LOADING, Profile, Run, build_etdump, delegated, method
+from tests.fixtures.etdump_builder import LOADING, METHOD, Profile, Run, build_etdump, delegated, method
 from tests.fixtures.mutated_etdump import small_files
 
 
@@ -64,14 +64,27 @@ def test_a_changed_byte_anywhere_is_read_or_refused_as_if_there_was_no_other() -
         assert columns_of(data, EARLIER) == columns_of(data, None), at
 
 
+def test_a_time_that_shares_bytes_with_another_field_makes_no_layout() -> None:
+    # given methods whose end is read from the bytes of chain and instruction, and another chain in the second file
+    table = struct.pack("<10H", 20, 36, 24, 28, 32, 0, 0, 0, 8, 16)
+    earlier, later = (
+        build_etdump([Run([Profile(METHOD, 10, 20, chain=chain, instruction=0)])]).replace(
+            table, table[:-2] + struct.pack("<H", 28)
+        )
+        for chain in (-1, -2)
+    )
+    columns = columns_of(later, None)
+    assert columns is not None
+    assert [-2] in columns
+    assert columns_of(later, earlier) == columns
+
+
 @pytest.mark.parametrize("number", range(len(small_files())))
 @given(seed=st.integers(0, 2**32))
 def test_any_other_times_are_read_or_refused_as_if_there_was_no_other(number: int, seed: int) -> None:
     # given a file of every shape, some of whose times are changed a little, or to what no clock returns
     chance, earlier = random.Random(seed), small_files()[number]
-    buffer = Buffer(earlier)
-    root = Tables(buffer, buffer.follow(np.array([4]), "the root"), "the root")
-    places = [at for column in read_event_columns(buffer, root).times_at for at in column.tolist() if at]
+    places = [at for column in read_event_columns(Buffer(earlier)).times_at for at in column.tolist() if at]
     data = bytearray(earlier)
     for at in chance.sample(places, min(len(places), chance.randrange(4))):
         now = struct.unpack_from("<Q", data, at)[0]

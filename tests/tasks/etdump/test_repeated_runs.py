@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tasks.etdump import event_columns
 from tasks.etdump.event_columns import read_event_columns
-from tasks.etdump.flatbuffer import Buffer, CorruptTables, Tables
+from tasks.etdump.flatbuffer import Buffer, CorruptTables
 from tasks.etdump.repeated_runs import Template, longest_progression
 from tests.fixtures.etdump_builder import (
     LOADING,
@@ -55,8 +55,7 @@ def columns_of(data: bytes, least_events: int) -> tuple[list[object] | None, int
     times, buffer = Template.times, Buffer(data)
     with patch.object(event_columns, "_MIN_REPEATED_EVENTS", least_events), patch.object(Template, "times", counted):
         try:
-            root = Tables(buffer, buffer.follow(np.array([4]), "the root"), "the root")
-            read = read_event_columns(buffer, root)
+            read = read_event_columns(buffer)
         except CorruptTables:
             return None, compared
     names = [read.names[name] for name in read.name_id]
