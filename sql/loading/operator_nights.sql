@@ -15,11 +15,8 @@ usable AS (
         baseline_to,
         since,
         comparison,
-        ratio IS NOT NULL
-        AND (
-            verdict IN ('regression', 'suspected', 'improvement', 'suspected improvement')
-            OR night = max(night) OVER (PARTITION BY series_id, device)
-        ) AS has_operators
+        verdict IN ('regression', 'suspected', 'improvement', 'suspected improvement') AS is_changed,
+        ratio IS NOT NULL AND (is_changed OR night = max(night) OVER (PARTITION BY series_id, device)) AS has_operators
     FROM series_verdict
     JOIN series_to_judge USING (series_id, device)
     WHERE metric = 'latency'
@@ -33,6 +30,7 @@ usable AS (
 )
 SELECT
     * EXCLUDE (first_night),
+    dense_rank() OVER (ORDER BY series_id, device) AS pair_id,
     has_operators
     AND (
         night >= first_night
@@ -41,14 +39,23 @@ SELECT
 FROM usable;
 
 DELETE FROM series_operator_verdict
-WHERE (series_id, device, night) NOT IN (SELECT (series_id, device, night) FROM series_verdict)
+WHERE (series_id, device, night) NOT IN (
+        SELECT (series_id, device, night) FROM series_verdict WHERE metric = 'latency'
+    )
     OR (series_id, device) IN (SELECT (series_id, device) FROM series_to_judge)
     AND (series_id, device, night) NOT IN (
         SELECT (series_id, device, night) FROM operator_night WHERE has_operators AND NOT is_judged
     );
 DELETE FROM series_cause
-WHERE (series_id, device, night) NOT IN (SELECT (series_id, device, night) FROM series_verdict)
+WHERE (series_id, device, night) NOT IN (
+        SELECT (series_id, device, night) FROM series_verdict WHERE metric = 'latency'
+    )
     OR (series_id, device) IN (SELECT (series_id, device) FROM series_to_judge)
     AND (series_id, device, night) NOT IN (
         SELECT (series_id, device, night) FROM operator_night WHERE has_operators AND NOT is_judged
     );
+
+-- The names of operators and categories, in their order.
+CREATE OR REPLACE TEMP TABLE operator_name AS
+SELECT node_id, kind, operator, category, dense_rank() OVER (ORDER BY operator, category) AS operator_id
+FROM _named_node;

@@ -1,69 +1,37 @@
--- One row per session of the series in `operator_night`: the time of each operator of each module in one run. Of the
--- nights whose operators are judged, and of the nights before them. Where a comparison decided a judged night, also
--- those of its sides: `arm` is a or b.
+-- The time of each operator in one run of each session, of the nights whose operators are judged and of those that they
+-- are compared with. `pair_id` stands for a series on a device, `session` for the place of a session in its night,
+-- `operator_id` for a name in `operator_name`.
 WITH
 needed AS (
-    SELECT *
+    SELECT pair_id, series_id, night, cell
     FROM operator_night
     -- Those from the baseline of a judged night on: a change may stay suspected for any number of nights.
-    QUALIFY min(CASE WHEN is_judged THEN least(baseline_from, since) END) OVER (
-            PARTITION BY series_id, device ORDER BY night ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
+    QUALIFY min(CASE WHEN is_judged THEN baseline_from END) OVER (
+            PARTITION BY pair_id ORDER BY night ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
         ) <= night
 ),
-measured AS NOT MATERIALIZED (
-    SELECT
-        session_key,
-        session_id,
-        series_id,
-        cell,
-        arm,
-        comparison,
-        _content(pte_sha256, inputs_sha256, runner_sha256, launcher, executions, warmup_executions) AS content
-    FROM _session
-),
 member AS (
-    SELECT needed.*, session_key, session_id, content, NULL AS arm
-    FROM needed
-    JOIN measured USING (series_id, cell)
-    UNION ALL BY NAME
-    SELECT needed.*, session_key, session_id, content, measured.arm
-    FROM needed
-    JOIN comparison_result USING (comparison)
-    JOIN measured USING (comparison)
-    WHERE is_judged AND measured.cell IN (cell_a, cell_b)
-),
-session_operator AS (
     SELECT
+        pair_id,
+        needed.night,
         session_key,
-        operator,
-        category,
-        module_path,
-        sum(calls_per_run) AS calls,
-        sum(time_ns) AS time_ns,
-        sum(hidden_ns) AS resolution_ns
-    -- Several nights may be decided by the sessions of one comparison.
-    FROM (SELECT DISTINCT session_key FROM member)
-    JOIN _session_node USING (session_key)
-    GROUP BY session_key, operator, category, module_path
+        typical_runs,
+        row_number() OVER (PARTITION BY pair_id, needed.night ORDER BY session_id) AS session
+    FROM needed
+    JOIN _session USING (series_id, cell)
+    JOIN session_time USING (session_key)
 )
 SELECT
-    series_id,
-    device,
+    pair_id,
     night,
-    verdict,
-    baseline_from,
-    baseline_to,
-    since,
-    is_judged,
-    content,
-    arm,
-    session_id,
-    list(operator ORDER BY operator, category, module_path) AS operators,
-    list(category ORDER BY operator, category, module_path) AS categories,
-    list(module_path ORDER BY operator, category, module_path) AS modules,
-    list(calls ORDER BY operator, category, module_path) AS calls,
-    list(time_ns ORDER BY operator, category, module_path) AS times_ns,
-    list(resolution_ns ORDER BY operator, category, module_path) AS resolutions_ns
+    session,
+    operator_id,
+    sum(self_ns) / any_value(typical_runs) AS time_ns,
+    coalesce(sum(calls) FILTER (kind = 'delegated'), 0)
+    / any_value(typical_runs)
+    * 1e6
+    * _delegate_clock_ms() AS resolution_ns
 FROM member
-JOIN session_operator USING (session_key)
-GROUP BY series_id, device, night, verdict, baseline_from, baseline_to, since, is_judged, content, arm, session_id;
+JOIN session_node USING (session_key)
+JOIN operator_name USING (node_id)
+GROUP BY pair_id, night, session, operator_id;

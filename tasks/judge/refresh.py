@@ -68,7 +68,7 @@ LEFT JOIN (
         AND before.night = judged.baseline_to::DATE
 """
 _FROM_FIRST_NIGHT = "UPDATE series_to_judge SET first_night = DATE '0001-01-01' WHERE series_id = ? AND device = ?"
-_SERIES = 400  # at a time, to bound memory
+_MAX_SERIES, _MAX_NIGHTS = 1500, 24_000  # at a time, to bound memory
 _PROGRESS_S = 10.0
 _Row = dict[str, Any]
 _Key = tuple[str, str]
@@ -123,10 +123,11 @@ def _judge_nights(
     """
     connection.execute(f"CREATE OR REPLACE TEMP TABLE night_to_judge AS {_QUERIES[query]}")
     coverage = _read_coverage(connection) if LATENCY not in metrics else {}
-    series_ids = connection.execute("SELECT DISTINCT series_id FROM night_to_judge ORDER BY series_id").fetchall()
-    series, incomplete, reported = [row[0] for row in series_ids], list[_Key](), time.monotonic()
-    for first in range(0, len(series), _SERIES):
-        chunk = series[first : first + _SERIES]
+    counts = connection.execute("SELECT series_id, count(*) FROM night_to_judge GROUP BY ALL ORDER BY ALL").fetchall()
+    series, incomplete, reported = [row[0] for row in counts], list[_Key](), time.monotonic()
+    size = min(_MAX_SERIES, 1 + _MAX_NIGHTS // max((nights for _, nights in counts), default=1))
+    for first in range(0, len(series), size):
+        chunk = series[first : first + size]
         rows: list[_Row] = connection.execute(_NIGHTS, [chunk]).to_arrow_table().to_pylist()
         for row in rows if coverage else ():
             row["SME coverage"] = coverage.get(row["cell"])
@@ -221,8 +222,8 @@ def _build_night(row: _Row, before: tuple[date, bool] | None, decisions: Decisio
     Times of all runs of a session are not compared with times of typical runs: such a night starts a baseline.
     """
     has_other_rule = before is not None and row.get("is_of_all_runs", False) != before[1]
-    series = SeriesNight(*(row[name] for name in ("model", "precision", "variant", "device", "night")))
-    is_reset = starts_baseline(decisions, series, before[0] if before else None)
+    decided = _apply_decisions(row, before, decisions) if decisions.in_force else {}
+    is_reset = decided.pop("is_reset", False)
     return Night(
         night=str(row["night"]),
         figures=tuple(row[metric.name]),
@@ -231,14 +232,23 @@ def _build_night(row: _Row, before: tuple[date, bool] | None, decisions: Decisio
         failed_sessions=row.get("failed_sessions", 0),
         failures=tuple(row.get("failures") or ()),
         failure=row.get("failure") or "",
-        is_excluded=is_excluded(decisions, series),
         starts_baseline=has_other_rule or is_reset,
         is_reset=is_reset and not has_other_rule,
-        accepted=tuple(each for each in decisions.dates("acceptance", series) if each[1] < row["night"]),
         content=row["content"],
         inaccuracy=row["inaccuracy"],
         same_night=SideComparison(**{name: row[name] for name in _COMPARISON_FIELDS}) if row.get("answer") else None,
         comparison=row.get("comparison"),
         same_night_content=row.get("content_a") or "",
-        missing=decisions.missing_files.get(series.selector, {}) if decisions.missing_files else {},
+        **decided,
     )
+
+
+def _apply_decisions(row: _Row, before: tuple[date, bool] | None, decisions: Decisions) -> dict[str, Any]:
+    """Return what decisions in force say about a night, as fields of `Night`."""
+    series = SeriesNight(*(row[name] for name in ("model", "precision", "variant", "device", "night")))
+    return {
+        "is_excluded": is_excluded(decisions, series),
+        "is_reset": starts_baseline(decisions, series, before[0] if before else None),
+        "accepted": tuple(each for each in decisions.dates("acceptance", series) if each[1] < row["night"]),
+        "missing": decisions.missing_files.get(series.selector, {}) if decisions.missing_files else {},
+    }

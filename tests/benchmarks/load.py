@@ -2,9 +2,11 @@
 
 Run: python -m tests.benchmarks.load
 
-Processor time counts, the least of several loads into fresh warehouses, so other load of the machine hardly does.
+Processor time counts, the least of several loads into fresh warehouses, so other load of the machine hardly does. Then
+judging, which ends a load: all nights of a farm for the first time, and one more night.
 """
 
+import math
 import tempfile
 import time
 from collections.abc import Callable
@@ -13,12 +15,14 @@ from pathlib import Path
 
 from tasks.etdump.layouts import layouts
 from tasks.load.snapshot import publish_snapshot
+from tests.fixtures.big_farm import write_big_farm
 from tests.fixtures.warehouse import BundleMaker, Execution
 
 # (sessions, models, executions of a session, operators of an execution), in two variants; an operator is an event, a
 # call and Method::execute two. The ETDumps of a model have one layout.
 CASES = ((1, 1, 10, 60), (200, 1, 50, 60), (200, 50, 50, 60), (20, 1, 1000, 60), (20, 10, 1000, 60), (2000, 100, 5, 60))
 _LOADS = 3
+DEVICES, MODELS, NIGHTS = (20, 40), 50, 10  # of the farms that are judged
 
 
 def main() -> None:
@@ -46,6 +50,24 @@ def main() -> None:
                 f" {maker.warehouse.stat().st_size / events:11.1f}",
                 flush=True,
             )
+    print_judging()
+
+
+def print_judging() -> None:
+    """Print what judging takes with a number of series and with twice as many, and the exponents of the growth."""
+    print(f"\nJudging {NIGHTS - 1} nights at once, then one more night")
+    columns = ("series", "all", "exponent", "one more", "exponent")
+    print("{:>8} {:>9} {:>9} {:>9} {:>9}".format(*columns))
+    before: dict[str, float] = {}
+    for devices in DEVICES:
+        with tempfile.TemporaryDirectory() as folder:
+            took_s = write_big_farm(Path(folder) / "warehouse.duckdb", devices, MODELS, NIGHTS)
+        line = f"{devices * MODELS:8} "
+        for step in ("CPU of judge_first", "CPU of judge_night"):
+            exponent = f"{math.log2(took_s[step] / before[step]):9.2f}" if step in before else f"{'':9}"
+            line += f"{took_s[step]:7.1f} s {exponent} "
+        before = took_s
+        print(line, flush=True)
 
 
 def write_bundles(maker: BundleMaker, sessions: int, executions: int, operators: int, models: int = 1) -> None:

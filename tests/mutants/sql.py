@@ -39,6 +39,7 @@ _FILLS = {
     "metrics_to_judge": {"series_verdict"},
     "operator_nights": {"series_operator_verdict", "series_cause"},
     "operators_to_judge": {"series_operator_verdict", "series_cause"},
+    "causes_to_judge": {"series_cause"},
     "comparisons_to_judge": {"comparison_result"},
     "session_refresh": {"typical_run", "run_summary", "session_node"},
     "cell_refresh": {

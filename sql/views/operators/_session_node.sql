@@ -1,15 +1,12 @@
--- Reads: session_node, session_time, session, node, node_source, operator_category
+-- Reads: session_node, session_time, session, _named_node, node_source
 -- Time of each node of the operator tree in the time of each session, by the name that verdicts on operators use.
 CREATE OR REPLACE VIEW _session_node AS
 SELECT
     session_key,
-    -- Name with layout, data types and kernel, without its number; Unattributed for the time of no operator.
-    CASE
-        WHEN _is_operator(kind) THEN _operator_name(operator, layout, data_type, microkernel) ELSE 'Unattributed'
-    END AS operator,
-    -- Convolution, GEMM, Data Movement, Elementwise or Other (sql/seeds/operator_category.csv); Unattributed is the
-    -- time of Method::execute that no operator accounts for.
-    CASE WHEN _is_operator(kind) THEN coalesce(category, 'Other') ELSE 'Unattributed' END AS category,
+    -- As in _named_node.
+    operator,
+    -- As in _named_node.
+    category,
     -- Path of its module, or Unattributed, Inserted or Unknown; NULL where the export does not state modules.
     CASE WHEN source_map_id IS NOT NULL THEN _module_name(kind, certainty, module_path) END AS module_path,
     -- Calls in one run: the mean of the same runs as time_ms.
@@ -21,6 +18,5 @@ SELECT
 FROM session_node
 JOIN session_time USING (session_key)
 JOIN (SELECT session_key, source_map_id FROM session) USING (session_key)
-JOIN node USING (node_id)
-LEFT JOIN node_source USING (source_map_id, node_id)
-LEFT JOIN operator_category USING (operator, kind);
+JOIN _named_node USING (node_id)
+LEFT JOIN node_source USING (source_map_id, node_id);

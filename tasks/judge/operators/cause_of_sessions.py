@@ -62,6 +62,11 @@ def list_operators(sessions: Iterable[Sums]) -> dict[Key, Operator]:
     for sums in sessions:
         for key, (_, _, hidden_ns) in sums.items():
             resolution_ns[key] = max(resolution_ns.get(key, 0.0), hidden_ns)
+    return build_operators(resolution_ns)
+
+
+def build_operators(resolution_ns: Mapping[Key, float]) -> dict[Key, Operator]:
+    """Return the operators with these coarsest resolutions in any session, sorted by key."""
     unattributed_ns = sum(resolution_ns.values())  # what the clocks of operators lose counts as unattributed
     return {
         key: Operator(*key, unattributed_ns if key[0] == UNATTRIBUTED else hidden_ns)

@@ -66,7 +66,8 @@ class Series:
         if why_not is not None:
             return NightVerdict(night.night, *why_not)
         current = build_point(night.night, night.content, night.figures, self.metric)
-        current = replace(current, missing=night.missing if night.same_night is None else {})
+        if night.missing and night.same_night is None:
+            current = current._replace(missing=night.missing)
         self.history = [*self.history, (current.night, current.position)][-REMEMBERED:]
         self.newest_content = current.content
         if not self.level:

@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
+from types import MappingProxyType
+from typing import NamedTuple
 
 from tasks.bundle.robust_statistics import IQM_VARIANCE, MAD_TO_SD, TWO_SIDED_Z, interquartile_mean
 from tasks.judge.figures import LATENCY, Metric
@@ -26,8 +28,7 @@ _SHARED = 1 / 8  # a night that moved by more of the shift may share it
 _INTERVAL_Z = 2.4
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """A night that can be compared: the position of its figure, and the variance that its sessions alone cause."""
 
     night: str
@@ -35,7 +36,7 @@ class Point:
     sessions: int
     position: float
     session_variance: float
-    missing: Mapping[str, str] = field(default_factory=dict, hash=False)
+    missing: Mapping[str, str] = MappingProxyType({})
     """What is no longer stored of earlier nights, as in `Night.missing`."""
 
 

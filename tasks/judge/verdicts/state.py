@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -83,16 +84,13 @@ def restore_series(state: SeriesState, metric: Metric) -> Series:
     series = Series(metric)
     series.min_level, series.newest_content = state.min_level, state.newest_content
     series.history = list(zip(state.history_nights, state.history_positions, strict=True))
-    level = zip(state.level_nights, state.level_contents, state.level_positions, strict=True)
-    series.level = [_point(*each) for each in level]
+    # Nothing else of a night of the past is needed.
+    series.level = list(
+        map(Point, state.level_nights, state.level_contents, repeat(0), state.level_positions, repeat(0.0))
+    )
     series.former_deviations, series.moves = state.former_deviations, state.moves
     series.step, series.second = (_restore_step(record) for record in json.loads(state.steps))
     return series
-
-
-def _point(night: str, content: str, position: float) -> Point:
-    """Return a night of the past, of which nothing else is needed."""
-    return Point(night, content, 0, position, 0.0)
 
 
 def _step_record(step: Step) -> dict[str, Any]:
@@ -107,5 +105,5 @@ def _restore_step(record: dict[str, Any]) -> Step:
     confirmation = record.pop("confirmation", None)
     if confirmation:
         confirmation = Confirmation(**{**confirmation, "comparison": SideComparison(**confirmation["comparison"])})
-    points = [_point(*each) for each in record.pop("points", [])]
+    points = [Point(night, content, 0, position, 0.0) for night, content, position in record.pop("points", [])]
     return Step(**record, points=points, confirmation=confirmation)
