@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from sql.cage.connection import Queryable
+from sql.cage.connection import QueryRunner
 from sql.schema import create_tables, identifier, views_in
 
 # The ids of what is copied. `llm@prefill8` and `llm@decode8` are methods of one model, which views show side by side.
@@ -44,7 +44,7 @@ _numbers = itertools.count()
 class Excerpt:
     """Excerpts of one warehouse, one at a time; tables, and the views that queries name, are created only once."""
 
-    def __init__(self, whole: Queryable) -> None:
+    def __init__(self, whole: QueryRunner) -> None:
         self._whole, self._created, self._filled = whole, set[str](), set[str]()
         if isinstance(whole, duckdb.DuckDBPyConnection):  # beside its file, from which rows are copied at once
             self._connection = whole.cursor()

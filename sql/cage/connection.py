@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     import pyarrow as pa  # slow to import, and few queries need it
 
 
-class Queryable(Protocol):
+class QueryRunner(Protocol):
     """What runs queries."""
 
     def execute(self, query: str, parameters: Any = None, /) -> "Reading":
         """Start a query with named parameters."""
 
 
-class Reading(Queryable, Protocol):
+class Reading(QueryRunner, Protocol):
     """What readers use of a connection of DuckDB."""
 
     @property

@@ -193,8 +193,8 @@ def _version(distribution: str) -> str | None:
     except importlib.metadata.PackageNotFoundError:
         return None
     # `installed.version` parses all of the text as an e-mail, which takes 3 ms.
-    stated = re.search(r"^Version: (\S+)$", installed.read_text("METADATA") or "", re.MULTILINE)
-    return stated[1] if stated else installed.version
+    line = re.search(r"^Version: (\S+)$", installed.read_text("METADATA") or "", re.MULTILINE)
+    return line[1] if line else installed.version
 
 
 def _digest(content: object) -> str:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar, cast
 import duckdb
 
 from devices.errors import FarmError
-from sql.cage.connection import Queryable, open_readable
+from sql.cage.connection import QueryRunner, open_readable
 from sql.excerpt import Excerpt
 from sql.readable import ReadableFile
 from sql.schema import sql_files
@@ -75,7 +75,7 @@ class _ExcerptSweepRow(SweepRow):
 class Reader:
     """Runs the queries of pages. Rows have the short name of each model, `voice` for `./voice.py:make`."""
 
-    def __init__(self, connection: Queryable, names: Mapping[str, str] | None = None) -> None:
+    def __init__(self, connection: QueryRunner, names: Mapping[str, str] | None = None) -> None:
         self.connection = connection
         self._names = names
         self._rows: dict[type[Row], list[Any]] = {}

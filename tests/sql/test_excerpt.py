@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sql.cage.connection import Queryable, open_readable
+from sql.cage.connection import QueryRunner, open_readable
 from sql.excerpt import Excerpt
 from sql.readable import ReadableFile
 from tests.fixtures.report import fill_every_section
@@ -21,7 +21,7 @@ VIEWS = (
 
 
 @pytest.fixture(scope="module", params=["of this farm", "from elsewhere"])
-def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queryable]:
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueryRunner]:
     maker = BundleMaker(tmp_path_factory.mktemp("filled"))
     for night in ("2026-11-20", "2026-11-21"):
         fill_every_section(maker, sweep={"sweep_id": f"smoke-{night}", "name": "smoke", "night": night})
@@ -30,7 +30,7 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield connection
 
 
-def rows_of(connection: Queryable, view: str) -> dict[tuple[str, str], list[str]]:
+def rows_of(connection: QueryRunner, view: str) -> dict[tuple[str, str], list[str]]:
     """Return the rows of a view as texts, by sweep and model without its case."""
     answer = connection.execute(f"FROM {view}")
     columns = [name for name, *_ in answer.description or []]
@@ -43,7 +43,7 @@ def rows_of(connection: Queryable, view: str) -> dict[tuple[str, str], list[str]
     return {name: sorted(texts) for name, texts in rows.items()}
 
 
-def test_a_view_of_an_excerpt_has_the_rows_of_its_models_and_no_others(whole: Queryable) -> None:
+def test_a_view_of_an_excerpt_has_the_rows_of_its_models_and_no_others(whole: QueryRunner) -> None:
     measured = set(whole.execute("SELECT model, device FROM cell WHERE sweep_id = $sweep", {"sweep": SWEEP}).fetchall())
     models = sorted({model.partition("@")[0] for model, _ in measured})
     excerpt = Excerpt(whole)
@@ -57,7 +57,7 @@ def test_a_view_of_an_excerpt_has_the_rows_of_its_models_and_no_others(whole: Qu
             assert (view, rows_of(excerpt, view)) == (view, expected)
 
 
-def test_nothing_of_an_excerpt_is_left_in_the_process(whole: Queryable) -> None:
+def test_nothing_of_an_excerpt_is_left_in_the_process(whole: QueryRunner) -> None:
     databases = "SELECT count(*) FROM duckdb_databases()"
     before = whole.execute(databases).fetchall()
     Excerpt(whole).close()
