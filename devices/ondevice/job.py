@@ -137,8 +137,8 @@ def run_if_prepared(device: Device, job: Job, contents: Sequence[Content]) -> Jo
     """Run a job if `prepare_job` would only read conditions, in one round trip; otherwise start nothing, return None.
 
     It would if it verified the contents in the last 15 minutes, their files on the device still have the states (inode,
-    size, times) that they had then, and the job's folder is new or has this job. Some of `device.collected` may be
-    removed. Raises as `run_job` does.
+    size, times) that they had then, and the job's folder is new or has this job, which has ended. Some of
+    `device.collected` may be removed. Raises as `run_job` does.
     """
     verified = device.verified.pop(_key(contents), None)
     if (
@@ -177,29 +177,31 @@ def _run(device: Device, job: Job, policy: Policy, verified: Verified | None = N
     collected = device.collected[:_FOLDERS_AT_ONCE] if verified else []
     collected = collected if len(collected) == _FOLDERS_AT_ONCE else []
     stored = [verified.files, verified.states] if verified else ["", ""]
-    scripts = [*stored, "\n".join(collected), script_text("job"), script_text("conditions")]
+    scripts = ["\n".join(collected), script_text("job"), script_text("conditions")]
     ttl_s = math.ceil(job.deadline_s + retry.LEASE_BEYOND_JOB.timeout_s)
     request = [job.folder, device.root, device.machine_folder, f"{job.deadline_s:g}", job.identity]
     request += [device.lease_token or "", str(ttl_s), " ".join(job.files)]
-    words = ["sh", "-c", script_text("job_run"), "sh", *request, *scripts, *job.argv]
+    command = ["sh", "-c", script_text("job_run"), "sh", *request, *stored]
+    retried = ""
     end, attempts = time.monotonic() + job.deadline_s, Attempts(policy, job.deadline_s + policy.within_s)
     while True:
         try:
+            words = [*command, retried, *scripts, *job.argv]
             result = device.run(words, deadline_s=max(end - time.monotonic(), 0.0) + policy.timeout_s)
             break
         except (DeviceLost, DeviceRefused) as error:
             attempts.reconnect_or_raise(device, error)
-            collected = []  # unknown whether they were removed
+            retried, collected = "retried", []  # unknown whether they were removed
         except DeadlineExceeded:
             grace = f"within {policy.timeout_s:g} s after its deadline"
             raise DeviceLost(device.name, f"did not report the end of the job in {job.folder} {grace}") from None
     if result.exit_code != 0:
         printed = result.stderr.decode(errors="replace").strip()
         raise DeviceError(device.name, f"cannot start a job in {job.folder} ({printed or result.signal})")
-    del device.collected[: len(collected)]
     report, _, rest = result.stdout.partition(b"\n")
     if verified and report == b"unprepared":
         raise _UnpreparedError
+    del device.collected[: len(collected)]
     sent, conditions = _parse_files(job.files, rest)
     if sent and not conditions.startswith(b"%before\n"):  # a file became shorter while it was sent
         return run_job(device, replace(job, files=()), policy)

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Arguments: FOLDER ROOT MACHINE_FOLDER DEADLINE IDENTITY LEASE TTL_S FILES STORED STATES COLLECTED JOB_SCRIPT
-#     CONDITIONS_SCRIPT COMMAND [ARGUMENT ...]
+# Arguments: FOLDER ROOT MACHINE_FOLDER DEADLINE IDENTITY LEASE TTL_S FILES STORED STATES RETRIED COLLECTED
+#     JOB_SCRIPT CONDITIONS_SCRIPT COMMAND [ARGUMENT ...]
 # Start the job of FOLDER unless it was started before, and wait for its end: as its parent, without load during the
 # measurement, or by polling if another call started it. A job starts only if the lease with the token LEASE, "" for
 # none, is still ours, and it is extended to TTL_S: a controller may have been stopped for longer than its lease. The
 # folders COLLECTED, one in each line, are removed before it starts.
 # After job_prepare.sh, STORED is empty. Without it, STORED are the files of the store that the job needs, paths under ROOT
-# in a line each: it starts only in a new folder, and if the files have the STATES that they had when they were verified.
+# in a line each: it starts only in a new folder, and if the files have the STATES that they had when they were verified. A
+# job that has not ended is attached to only if RETRIED is set: otherwise a farm that was killed left it.
 # Prints `unprepared` if they do not, `unleased`, `rebooted`, `gone`, `unstarted`, `foreign` (a job of another identity), or
 #     ended STATUS BEGIN END CLOCK_AT_END CLOCK_NOW WAITING [late]   with the highest priority that waits, or -
 #     SIZE NAME, missing NAME or apart NAME, for each of FILES (names without blanks, separated by blanks)
@@ -17,7 +18,7 @@
 # needs: lease_common
 
 folder=$1; root=$2; machine=$3; deadline=$4; identity=$5; lease=$6; ttl=$7; files=$8; shift 8
-stored=$1; states=$2; collected=$3; job_script=$4; conditions_script=$5; shift 5
+stored=$1; states=$2; retried=$3; collected=$4; job_script=$5; conditions_script=$6; shift 6
 current_states() (
     IFS='
 '
@@ -29,7 +30,7 @@ if [ -n "$stored" ]; then
     is_ready=
     if [ -e "$folder" ]; then
         if [ -e "$folder/job/identity" ] && read -r found <"$folder/job/identity" && [ "$found" = "$identity" ]; then
-            is_ready=1
+            is_ready=$retried; [ ! -e "$folder/job/rc" ] || is_ready=1
         fi
     elif [ "$(current_states)" = "$states" ]; then is_ready=1; fi
     [ -n "$is_ready" ] || { echo unprepared; exit 0; }

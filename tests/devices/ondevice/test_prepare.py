@@ -2,20 +2,21 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
-from devices.device import Device
-from devices.errors import DeviceError, DeviceRefused, FileChanged, LeaseLost
+from devices.device import CommandResult, Device
+from devices.errors import DeviceError, DeviceLost, DeviceRefused, FileChanged, LeaseLost
 from devices.ondevice.job import Job, JobResult, Prepared, prepare_job, run_if_prepared, run_job
 from devices.ondevice.lease import acquire
 from devices.ondevice.store import Content
 from tests.fixtures.leases import held_file
 from tests.fixtures.stored import sha256, tree_sha256
-from tests.fixtures.waiting import ENOUGH_S
+from tests.fixtures.waiting import ENOUGH_S, wait_for
 
 
 @pytest.fixture
@@ -207,6 +208,57 @@ def test_a_folder_with_another_job_or_without_one_has_to_be_prepared(
     prepared(ready, contents)
     assert runs(ready) == 0
     assert at_once(ready, folder, contents) is not None
+
+
+@pytest.mark.fault
+def test_a_job_that_was_killed_with_its_farm_is_prepared_again_and_its_files_are_not_waited_for(
+    ready: Device, contents: list[Content], folder: Path
+) -> None:
+    # given the folder of a job that left no exit status
+    run_job(ready, Job(str(folder), ["true"], ENOUGH_S, identity="ours"))
+    (folder / "job" / "rc").unlink()
+    assert at_once(ready, folder, contents) is None
+    prepared(ready, contents)
+    assert at_once(ready, folder, contents) is not None
+    assert runs(ready) == 1
+
+
+@pytest.mark.fault
+def test_a_call_that_starts_nothing_forgets_no_folder_of_a_collected_job(
+    ready: Device, contents: list[Content], folder: Path
+) -> None:
+    ready.collected = [str(folder.with_name(str(number))) for number in range(8)]
+    for each in ready.collected:
+        Path(each).mkdir(parents=True)
+    folder.mkdir()
+    assert at_once(ready, folder, contents) is None
+    # then the preparation that follows removes them
+    left = [Path(each) for each in ready.collected]
+    prepared(ready, contents)
+    assert len(left) == 8
+    assert not any(each.exists() for each in left)
+
+
+@pytest.mark.fault
+def test_a_lost_call_is_attached_to_while_its_job_still_runs(
+    ready: Device, contents: list[Content], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, calls = ready.run, list[Sequence[str]]()
+
+    def lose_the_first(words: Sequence[str], *, deadline_s: float) -> CommandResult:
+        calls.append(words)
+        if len(calls) > 1:
+            return call(words, deadline_s=deadline_s)
+        Thread(target=call, args=(words,), kwargs={"deadline_s": deadline_s}).start()
+        wait_for((Path(ready.root) / "runs").exists, "the job to run")
+        raise DeviceLost(ready.name, "its connection ended")
+
+    monkeypatch.setattr(ready, "run", lose_the_first)
+    words = ["sh", "-c", 'echo ran >>"$1"; sleep 0.5; exit 3', "sh", f"{ready.root}/runs"]
+    result = run_if_prepared(ready, Job(str(folder), words, ENOUGH_S, identity="ours"), contents)
+    assert result
+    assert result.exit_code == 3
+    assert runs(ready) == 1
 
 
 def test_files_are_verified_again_before_they_have_to_be_marked_as_used(
