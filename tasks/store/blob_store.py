@@ -89,8 +89,10 @@ class BlobStore:
         """Return whether a local folder is missing: that is seen without fsspec, which takes 0.1 s to import."""
         try:
             return "://" not in self.location and not Path(self.location, folder).lstat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return True
+        except OSError:  # fsspec reports it
+            return False
 
     @property
     def _fs(self) -> Any:

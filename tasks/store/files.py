@@ -46,13 +46,21 @@ def publish_folder(final: Path) -> Iterator[Path]:
     """
     with work_folder(final.parent) as aside:
         yield aside
-        # At once: a file system then commits all of them together, and not each for itself.
-        list(_syncing.map(_sync, [path for path in aside.rglob("*") if path.is_file()]))
+        _sync_all([path for path in aside.rglob("*") if path.is_file()])
         try:
             aside.rename(final)
         except OSError:
             if not final.is_dir():
                 raise
+
+
+def _sync_all(paths: Sequence[Path]) -> None:
+    """Sync files at once: a file system then commits all of them together, and not each for itself."""
+    try:
+        list(_syncing.map(_sync, paths))
+    except RuntimeError:  # no thread can be started: the limit of processes is reached, or the interpreter is ending
+        for path in paths:
+            _sync(path)
 
 
 def _sync(path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from tasks.bundle.record import BundleError
 from tasks.store.files import publish_folder, remove_leftovers, scratch_folder
 from tasks.store.folder import find_results, publish_bundle, read_bundle
+from tests.fixtures.command import run_python
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 from tests.fixtures.warehouse import edit
 
@@ -69,6 +70,19 @@ def test_a_folder_has_the_name_of_its_process_and_machine_until_it_is_complete(t
     with pytest.raises(KeyboardInterrupt):
         break_off()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.fault
+def test_a_folder_is_published_while_the_interpreter_ends(tmp_path: Path) -> None:
+    program = (
+        "import sys, threading\nfrom pathlib import Path\nfrom tasks.store.files import publish_folder\n"
+        "def publish():\n    threading.main_thread().join()\n    with publish_folder(Path(sys.argv[1])) as aside:\n"
+        "        (aside / 'file').write_text('content')\n"
+        "threading.Thread(target=publish).start()\n"
+    )
+    ended = run_python("-c", program, tmp_path / "final")
+    assert ended.stderr == ""
+    assert (tmp_path / "final" / "file").read_text() == "content"
 
 
 @pytest.mark.fault

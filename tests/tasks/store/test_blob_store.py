@@ -41,6 +41,14 @@ def test_messages_are_listed_replaced_and_removed_by_folder(shared_files: BlobSt
     assert shared_files.read("labs/other/order.json") == b"first"
 
 
+@pytest.mark.fault
+def test_below_a_file_there_is_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    files = BlobStore(str(tmp_path / "file"))
+    assert files.names("labs") == []
+    assert files.contents("labs") == {}
+
+
 @pytest.mark.parametrize(
     ("location", "sentence"),
     [
