@@ -68,8 +68,8 @@ def measure(session: PlannedSession, context: SessionContext, bundles: BundleSto
                 raise Unsuccessful("failed", "device_too_old", reason)
             result.command = runner_command(session, context, folder)
             job = _build_job(session, context, folder, result.command, bundles.location)
-            since = logcat_moment(device) if _logs_to_logcat(session, context) else None
-            result.job = ended = _run(context, result, job)
+            ended, since = _run(context, result, job)
+            result.job = ended
             result.before, result.after = with_readiness(ended.before, result.before), ended.after
             _collect(context, result, ended, folder, since, collected)
             _judge(context, result, ended, collected)
@@ -107,12 +107,18 @@ def _build_job(session: PlannedSession, context: SessionContext, folder: str, co
     return Job(folder, command, context.deadline_s, identity, files)
 
 
-def _run(context: SessionContext, result: SessionResult, job: Job) -> JobResult:
-    """Run the job, after what precedes it: nothing on a device that has all files, and no limits to wait for."""
-    if context.limits == Limits() and (ended := run_if_prepared(context.device, job, pushed_contents(context))):
-        return ended
+def _run(context: SessionContext, result: SessionResult, job: Job) -> tuple[JobResult, str | None]:
+    """Run the job, after what precedes it: nothing on a device that has all files, and no limits to wait for.
+
+    Return also since when the phone's log belongs to the job, if its trace is there.
+    """
+    is_logged = _logs_to_logcat(result.session, context)
+    is_simple = context.limits == Limits() and not is_logged
+    if is_simple and (ended := run_if_prepared(context.device, job, pushed_contents(context))):
+        return ended, None
     _prepare(context, result, job)
-    return run_job(context.device, job)
+    since = logcat_moment(context.device) if is_logged else None
+    return run_job(context.device, job), since
 
 
 def _prepare(context: SessionContext, result: SessionResult, job: Job) -> None:

@@ -3,11 +3,14 @@
 The runners here are stand-ins, shell scripts that misbehave on purpose; the real one is measured in test_sweep.py.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from devices.device import CommandResult
+from devices.errors import DeviceLost
 from devices.local import LocalDevice
 from devices.ondevice.facts import Facts
 from tasks.bundle.record import SessionRecord
@@ -127,6 +130,21 @@ def test_a_trace_on_a_phone_keeps_what_its_runner_logged(tmp_path: Path, monkeyp
     log, pid = bundle / "logcat.txt", (bundle / "stdout.txt").read_text(encoding="utf-8").strip()
     assert f" {pid} " in log.read_text(encoding="utf-8")
     assert list(selected_kernels(log)) == ["xnn_f32_gemm_minmax_ukernel_6x8__neonfma"]
+
+
+@pytest.mark.fault
+def test_a_phone_that_was_lost_before_a_trace_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_on_path(monkeypatch, tmp_path / "bin", logcat=STAND_IN)
+    call, lost = LocalDevice.run, [DeviceLost("local", "its connection ended")]
+
+    def lose_the_first(device: LocalDevice, words: Sequence[str], *, deadline_s: float) -> CommandResult:
+        if lost:
+            raise lost.pop()
+        return call(device, words, deadline_s=deadline_s)
+
+    monkeypatch.setattr(LocalDevice, "run", lose_the_first)
+    record = traced(tmp_path)
+    assert record.status == "succeeded", record.reason
 
 
 @pytest.mark.fault
