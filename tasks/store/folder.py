@@ -5,6 +5,8 @@ import hashlib
 import os
 import re
 import shutil
+import stat
+import sys
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,7 +39,7 @@ class BundleCheck:
 def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> SessionRecord:
     """Write the bundle of `record` with the files of the folder `collected`; return the record as it is on disk.
 
-    Nobody may write to these files any more: those of the bundle are links to them where the file system has links.
+    Nobody may write to these files any more: those of the bundle may be links to them.
     The folder `bundles/<sweep_id>/<session_id>` is published completely or not at all; `record.files` is set here.
     Raises BundleError if the disk is full or read-only.
     """
@@ -47,10 +49,7 @@ def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> Ses
             files = {}
             for source in sorted(path for path in collected.iterdir() if path.is_file()):
                 target = aside / source.name
-                try:
-                    os.link(source, target)  # nobody else writes to `collected`, and links cost less than new files
-                except OSError:  # it is on another file system
-                    shutil.copyfile(source, target)
+                _link_or_copy(source, target)
                 files[source.name] = FileRecord(sha256=hash_file(target), bytes=target.stat().st_size)
             complete = record.model_copy(update={"files": files})
             text = record_text(complete)
@@ -60,6 +59,17 @@ def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> Ses
             f"{final}: cannot write the bundle ({error.strerror or error}); no partial bundle is left"
         ) from None
     return complete if _read_text(final) == text else read_record(final)
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    """Link a file to `target`, which costs less; copy it if a new file would inherit other rights from its folder."""
+    folder = target.parent
+    with contextlib.suppress(OSError):  # it is on another file system, or on one without links or attributes
+        attributes = os.listxattr(folder) if sys.platform == "linux" else []  # such as an access list for new files
+        if not attributes and not folder.stat().st_mode & stat.S_ISGID:
+            os.link(source, target)
+            return
+    shutil.copyfile(source, target)
 
 
 def read_record(folder: Path) -> SessionRecord:

@@ -3,6 +3,7 @@
 import os
 import re
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -25,6 +26,21 @@ def published(tmp_path: Path) -> Path:
     (collected / "stdout.txt").write_text("hello", encoding="utf-8")
     record = publish_bundle(tmp_path / "bundles", ended(planned(a_spec())[1], "succeeded"), collected)
     return tmp_path / "bundles" / NIGHT.sweep_id / record.session_id
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o2755])
+def test_files_of_a_bundle_belong_to_the_group_of_a_folder_that_a_team_shares(tmp_path: Path, mode: int) -> None:
+    collected, bundles = tmp_path / "collected", tmp_path / "bundles"
+    for folder in (collected, bundles):
+        folder.mkdir()
+    bundles.chmod(mode)
+    if os.getuid() == 0:
+        os.chown(bundles, -1, 1)
+        bundles.chmod(mode)
+    (collected / "stdout.txt").write_text("hello", encoding="utf-8")
+    record = publish_bundle(bundles, ended(planned(a_spec())[1], "succeeded"), collected)
+    groups = {path.stat().st_gid for path in (bundles / NIGHT.sweep_id / record.session_id).iterdir()}
+    assert groups == {bundles.stat().st_gid if mode & stat.S_ISGID else os.getgid()}
 
 
 @pytest.mark.fault
