@@ -150,8 +150,8 @@ def _check_migrations(applied: list[tuple[str, str]] | None, path: Path) -> int:
 
 def bring_up_to_date(connection: "duckdb.DuckDBPyConnection", path: Path) -> None:
     """Apply missing migrations, seeds, macros and views in one transaction; costs two reads if nothing is missing."""
+    present = _applied_migrations(connection)  # first: DuckDB 2 goes on with no transaction in which a query failed
     connection.begin()
-    present = _applied_migrations(connection)
     if present is None and connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]:
         connection.execute(_HISTORY)
         present = []

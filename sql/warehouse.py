@@ -5,6 +5,7 @@ import fcntl
 import random
 import re
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +28,9 @@ from sql.schema import bring_up_to_date, check_schema, migrations, update_for_re
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+# From DuckDB 2 on; it is about a copy of the rows, which are few.
+warnings.filterwarnings("ignore", "Arrow output on a DB-API result")
 
 Settings = dict[str, str | bool | int | float | list[str]]
 # Of a new file. A load writes a block or more of each table, four times as many bytes with DuckDB's default; blocks of

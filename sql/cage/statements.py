@@ -34,8 +34,9 @@ def check_text(connection: duckdb.DuckDBPyConnection, text: str) -> None:
     statements = connection.extract_statements(text)
     if not statements:
         raise WarehouseError("the query is empty; write one such as SELECT * FROM run_latency")
-    if any(not statement.query.strip() for statement in statements):
-        _check_query(connection, _with_in_clauses(text))  # PIVOT without IN is two statements without a text
+    # PIVOT without IN is two statements without a text; from DuckDB 2 on, one of several.
+    if any(not each.query.strip() or _type_of(each) == duckdb.StatementType.MULTI for each in statements):
+        _check_query(connection, _with_in_clauses(text))
         return
     for statement in statements:
         _check_query(connection, _select_part(statement))
@@ -97,17 +98,25 @@ def _function_names(parsed: Any) -> Iterator[str]:
             waiting.extend(part)
 
 
+def _type_of(statement: duckdb.Statement) -> duckdb.StatementType | None:
+    """Return the type of a statement; None for one that DuckDB's Python package does not know (UPDATE EXTENSIONS)."""
+    try:
+        return statement.type
+    except ValueError:
+        return None
+
+
 def _select_part(statement: duckdb.Statement) -> str:
     """Return the SELECT in EXPLAIN and CREATE TEMP TABLE ... AS, and any other statement as it is."""
     text, words = statement.query, list(_tokens(statement.query))
     start, depth = 0, 0  # byte at which the SELECT begins
-    if statement.type == duckdb.StatementType.EXPLAIN:
+    if _type_of(statement) == duckdb.StatementType.EXPLAIN:
         for at, word in words[1:]:
             depth += (word == "(") - (word == ")")
             if depth == 0 and word not in (")", "analyze"):
                 start = at
                 break
-    elif statement.type == duckdb.StatementType.CREATE:
+    elif _type_of(statement) == duckdb.StatementType.CREATE:
         first = [word for _, word in words[1:5]]
         if "table" in first and {"temp", "temporary"} & set(first):
             start = next((at + len("as") for at, word in words if word == "as"), 0)
