@@ -113,7 +113,8 @@ class _Columns:
             blocks = [(events, profiles) for _, events, profiles in _profile_blocks(self._buffer, list_at)]
             shared = [np.concatenate(parts) for parts in zip(*(self._shared(each) for _, each in blocks), strict=True)]
             times = [np.concatenate([each.field(number, 8) for _, each in blocks]) for number in (6, 7)]
-        template = Template(self._buffer, used, [tables.at for block in blocks for tables in block], times)
+        others = [each.field(number, 4) for _, each in blocks for number in range(6)]
+        template = Template(self._buffer, used, [tables.at for block in blocks for tables in block], times, others)
         read = 0
         for times_at in template.times(step, len(run)):
             count, events = times_at[0].shape

@@ -25,8 +25,9 @@ _MAX_BYTES = 4 * MAX_LAYOUT_BYTES
 """Of all remembered ETDumps; their columns take about as much memory again."""
 _MAX_COMPARED = 4
 """Layouts of the same size that an ETDump is compared with."""
-_OTHER_NS = 0x3F3F3F3F3F3F3F3F
-"""A time that is allowed, and in place of anything else an impossible offset or length, or another text."""
+_OTHERS_NS = (0x3F3F3F3F3F3F3F3F, 0x3E3E3E3E3E3E3E3E)
+"""Times that are allowed, and in place of anything else impossible offsets or lengths, or other numbers and texts. No
+byte is equal to both."""
 _Backends = Mapping[tuple[int, int], str] | None
 _Key = tuple[int, frozenset[tuple[tuple[int, int], str]]]
 
@@ -67,7 +68,10 @@ class _Earlier:
 
     def _is_independent_of_times(self) -> bool:
         """Return whether no time shares bytes with anything else: all is the same with other bytes in their places."""
-        other_ns = np.full_like(self.events.start_ns, _OTHER_NS)
+        return all(self._is_the_same_with(np.full_like(self.events.start_ns, each_ns)) for each_ns in _OTHERS_NS)
+
+    def _is_the_same_with(self, other_ns: Positions) -> bool:
+        """Return whether only times are different if all starts and ends are these."""
         try:
             other = read_event_columns(Buffer(bytes(self._replace_times(self.content, other_ns, other_ns))))
         except CorruptTables:
@@ -97,7 +101,7 @@ class _Earlier:
     def _with_times(self, shape: _Shape, start_ns: Positions, end_ns: Positions) -> Etdump | None:
         """Return the ETDump with these times; None if they are not times, or may change what belongs where."""
         lasted_ns = end_ns - start_ns
-        if (start_ns < 0).any() or (lasted_ns < 0).any() or np.sum(lasted_ns, dtype=np.float64) > LONGEST_NS:
+        if (start_ns < 0).any() or (end_ns < start_ns).any() or np.sum(lasted_ns, dtype=np.float64) > LONGEST_NS:
             return None
         if (start_ns[shape.inside] < start_ns[shape.method]).any() or (
             start_ns[shape.after] < end_ns[shape.before]

@@ -42,12 +42,16 @@ class Template:
         used: Sequence[tuple[Positions, Positions]],
         tables: Sequence[Positions],
         times: Sequence[Positions],
+        others: Sequence[Positions],
     ) -> None:
-        """`used` are begin and end of all its parts; `times` the starts and the ends of its events, 0 for absent."""
+        """`used` are begin and end of all its parts; `times` the starts and the ends of its events, 0 for absent.
+
+        `others` are all other fields of the tables with these times, 4 bytes each.
+        """
         self._buffer, self._tables, self._times = buffer, np.concatenate(tables), times
         begin, end = _whole_parts(*(np.concatenate(each) for each in zip(*used, strict=True)))
         self._first, self._width = int(begin[0]), int(end.max() - begin[0])
-        # If parts share bytes, a time could be something else, too; no runner writes such a file.
+        # If parts, or (below) fields, share bytes, a time could be something else, too; no runner writes such a file.
         self._can_repeat = self._width <= _MAX_RUN_BYTES and bool((begin[1:] >= end[:-1]).all())
         # The distance from a table to its vtable, which all runs share, changes with the table's position.
         self._distances = buffer.read(self._tables, "<u4")
@@ -55,6 +59,8 @@ class Template:
         for at, width in ((self._tables, 4), *((each[each > 0], 8) for each in times)):
             for byte in range(width):
                 self._compared[at - self._first + byte] = 0
+        fields = np.concatenate([each[each > 0] for each in others]) - self._first
+        self._can_repeat &= bool((self._compared[fields[:, None] + np.arange(4)] > 0).all())
 
     def times(self, step: int, runs: int) -> Iterator[list[Positions]]:
         """Yield where start and end are, with a row per run, of this run and of those that repeat it, some at a time.

@@ -64,18 +64,19 @@ def test_a_changed_byte_anywhere_is_read_or_refused_as_if_there_was_no_other() -
         assert columns_of(data, EARLIER) == columns_of(data, None), at
 
 
-def test_a_time_that_shares_bytes_with_another_field_makes_no_layout() -> None:
+@pytest.mark.parametrize("instruction", [0, 0x3F3F3F3F])
+def test_a_time_that_shares_bytes_with_another_field_makes_no_layout(instruction: int) -> None:
     # given methods whose end is read from the bytes of chain and instruction, and another chain in the second file
     table = struct.pack("<10H", 20, 36, 24, 28, 32, 0, 0, 0, 8, 16)
     earlier, later = (
-        build_etdump([Run([Profile(METHOD, 10, 20, chain=chain, instruction=0)])]).replace(
+        build_etdump([Run([Profile(METHOD, 10, 20, chain=chain, instruction=instruction)])]).replace(
             table, table[:-2] + struct.pack("<H", 28)
         )
-        for chain in (-1, -2)
+        for chain in (instruction or -1, 77)
     )
     columns = columns_of(later, None)
     assert columns is not None
-    assert [-2] in columns
+    assert [77] in columns
     assert columns_of(later, earlier) == columns
 
 
@@ -91,6 +92,16 @@ def test_any_other_times_are_read_or_refused_as_if_there_was_no_other(number: in
         value = chance.choice((0, now + 1, now + 3, max(now, 3) - 3, now + 1000, 2**62, 2**64 - 1))
         struct.pack_into("<Q", data, at, value)
     assert columns_of(bytes(data), earlier) == columns_of(bytes(data), None)
+
+
+@pytest.mark.parametrize("row", range(7))
+def test_an_end_that_has_wrapped_is_refused_as_if_there_was_no_other(row: int) -> None:
+    # given an event that ends 1 ns after the largest time of 63 bits
+    data = bytearray(EARLIER)
+    for column, value in zip(read_event_columns(Buffer(EARLIER)).times_at, (2**63 - 1, 2**63), strict=True):
+        struct.pack_into("<Q", data, int(column[row]), value)
+    assert columns_of(bytes(data), None) is None
+    assert columns_of(bytes(data), EARLIER) is None
 
 
 def test_the_delegates_of_another_program_are_another_layout() -> None:

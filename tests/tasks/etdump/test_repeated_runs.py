@@ -1,6 +1,7 @@
 """Runs that repeat the bytes of an earlier one: read as all others are, whatever is different in one of them."""
 
 import random
+import struct
 from collections.abc import Iterator
 from unittest.mock import patch
 
@@ -15,6 +16,7 @@ from tasks.etdump.flatbuffer import Buffer, CorruptTables
 from tasks.etdump.repeated_runs import Template, longest_progression
 from tests.fixtures.etdump_builder import (
     LOADING,
+    METHOD,
     Allocation,
     Profile,
     Run,
@@ -86,6 +88,17 @@ def test_a_changed_byte_anywhere_is_read_or_refused_as_without_comparing() -> No
     for at in range(700, 940):
         data = ALIKE[:at] + bytes([ALIKE[at] ^ 0x81]) + ALIKE[at + 1 :]
         assert columns_of(data, 1)[0] == columns_of(data, 10**9)[0], at
+
+
+def test_runs_in_which_a_time_shares_bytes_with_another_field_are_read_one_by_one() -> None:
+    # given methods whose end is read from the bytes of chain and instruction
+    table = struct.pack("<10H", 20, 36, 24, 28, 32, 0, 0, 0, 8, 16)
+    runs = [Run([Profile(METHOD, at, 99, chain=at + 5, instruction=0)]) for at in range(10, 100, 10)]
+    data = build_etdump(runs).replace(table, table[:-2] + struct.pack("<H", 28))
+    columns, compared = columns_of(data, 1)
+    assert columns is not None
+    assert columns[3] == list(range(15, 105, 10))
+    assert compared == 0
 
 
 @pytest.mark.fault
