@@ -5,7 +5,8 @@ SELECT series_id, min(cell.night) AS night
 FROM session
 JOIN session_cell USING (session_key)
 JOIN cell USING (cell_id)
-WHERE cell_id IN (SELECT cell_id FROM touched_cell)
+-- Kernels that a session without times found decide the SME coverage of the cells of its content, see sme2_coverage.
+WHERE subject IN (SELECT subject FROM cell SEMI JOIN touched_cell USING (cell_id))
     -- A result may supersede a failure in another series, see failed_session.
     OR status = 'failed' AND session.sweep_id IN (SELECT sweep_id FROM cell SEMI JOIN touched_cell USING (cell_id))
 GROUP BY series_id;

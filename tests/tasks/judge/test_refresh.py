@@ -27,10 +27,12 @@ from tasks.maintain.decisions import store_decisions
 from tasks.maintain.forget import forget_sessions
 from tests.fixtures.nights import decision, fields_of, night_of
 from tests.fixtures.series import SESSIONS, compared, night
-from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker
+from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker, profile_of
 
 TABLES = ("series_verdict", "comparison_result", "series_operator_verdict", "series_cause", "incident_series")
 NIGHTS = 6
+QP8 = "Fully Connected (NC, QP8, F32, QC8W) GEMM #1"
+KAI_SME2 = "kai_kernel_matmul_clamp_f32_qai8dxp1vlx4_qsi8cxp4vlx4_1vlx4vl_sme2_mopa"
 LEVELS = st.sampled_from([10.0, 10.1, 9.9, 10.2, 11.0, 12.5, 8.0])
 """Of a night, in ms: near to the usual one, or at one of three others."""
 KINDS = st.sampled_from(["usual"] * 8 + ["few", "none", "mixed", "compared", "reset", "excluded", "accepted"])
@@ -207,6 +209,21 @@ def test_a_load_that_ends_before_it_judges_leaves_that_to_the_next_one(farm: Far
         load_paths(part, warehouse, judges=number % 5 == 3)
     load_paths([path for part in farm.parts for path in part], warehouse, farm.forgotten)
     assert rows_of(warehouse) == rebuilt_rows(farm, [])
+
+
+def test_a_profile_that_is_loaded_or_forgotten_later_decides_the_coverage_of_its_night(tmp_path: Path) -> None:
+    # given an operator whose name is the same with and without SME2
+    maker = BundleMaker(tmp_path)
+    fields = fields_of(1) | {"variant": "sme2_on"}
+    timed = [maker.session([(1_000_000, {QP8: 1_000_000})] * 3, repetition=number, **fields) for number in range(5)]
+    profile = maker.session([1_000_000], mode="profile", files=profile_of(**{KAI_SME2: 80}), **fields)
+    coverage = "SELECT value FROM series_verdict WHERE metric = 'SME coverage'"
+    maker.load(*timed)
+    assert maker.ask(coverage) == []
+    maker.load(profile)
+    assert maker.ask(coverage) == [(1.0,)]
+    forget_sessions(maker.warehouse, [profile.name])
+    assert maker.ask(coverage) == []
 
 
 def test_one_more_night_judges_that_night_only(farm: Farm) -> None:
