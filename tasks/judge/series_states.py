@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import date
@@ -11,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from sql.schema import sql_files
+from sql.schema import macros, seed_rows, sql_files, strip_comments, views
 from tasks.bundle import robust_statistics
 from tasks.judge.verdicts.state import SeriesState
 
@@ -20,6 +21,9 @@ _RULES = (
     "refresh.py", "comparison.py", "decisions.py", "figures.py", "states.py", "series_states.py", "verdicts/*.py",
     "operators/rules.py", "operators/table.py", "operators/cause*.py",
 )  # fmt: skip
+_QUERY_ENDS = ("_to_judge", "operator_nights")
+"""How the names of queries end that read what is judged."""
+_USED = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)|\b(\w+)\(")
 _FIELDS = [field.name for field in fields(SeriesState)]
 _NEWEST = f"""
 SELECT series_id, device, metric, night, is_of_all_runs, {", ".join(_FIELDS)}
@@ -88,7 +92,21 @@ def rule_sha256() -> str:
     """Return the SHA-256 of what decides verdicts: code with its parameters, and the queries of the figures."""
     folder = Path(__file__).parent
     files = [Path(robust_statistics.__file__), *(path for name in _RULES for path in sorted(folder.glob(name)))]
-    queries = [file.text for file in sql_files("loading") if file.name.endswith("_to_judge")]
+    texts = [*queries_of_figures().values(), repr(seed_rows("operator_category"))]
     return hashlib.sha256(
-        b"".join([path.read_bytes() for path in files] + [text.encode() for text in queries])
+        b"".join([path.read_bytes() for path in files] + [text.encode() for text in texts])
     ).hexdigest()
+
+
+def queries_of_figures() -> dict[str, str]:
+    """Return the queries of what is judged, and the views and macros that they use, by name and without comments."""
+    definitions = {file.name: strip_comments(file.text) for file in (*macros(), *views())}
+    loading = [file for file in sql_files("loading") if file.name.endswith(_QUERY_ENDS)]
+    queries = {file.name: strip_comments(file.text) for file in loading}
+    waiting = list(queries.values())
+    while waiting:
+        named = {name for match in _USED.findall(waiting.pop()) for name in match}
+        used = {name: definitions[name] for name in sorted((named & definitions.keys()) - queries.keys())}
+        queries |= used
+        waiting += used.values()
+    return queries

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sql import schema
+from sql.schema import SqlFile
 from sql.warehouse import open_read_only, writing
 from tasks.judge import series_states
 from tasks.judge.decisions import Decision, Decisions, Selector
@@ -233,6 +235,19 @@ def test_one_more_night_judges_that_night_only(farm: Farm) -> None:
     with patch.object(SeriesJudge, "judge", autospec=True, side_effect=SeriesJudge.judge) as judge:
         load_paths([path for part in farm.parts[2 * NIGHTS - 2 : 2 * NIGHTS] for path in part], warehouse)
     assert {call.args[1].night for call in judge.call_args_list} == {f"2026-11-{NIGHTS:02}"}
+
+
+@pytest.mark.parametrize("name", ["_content", "_session", "sme2_coverage", "_named_node"])
+def test_a_macro_or_view_behind_a_figure_is_part_of_the_rules(name: str) -> None:
+    before = series_states.rule_sha256.__wrapped__()
+
+    def changed() -> tuple[SqlFile, ...]:
+        return tuple(replace(each, text=f"{each.text} other") if each.name == name else each for each in files)
+
+    source = "macros" if name == "_content" else "views"
+    files = getattr(schema, source)()
+    with patch.object(series_states, source, changed):
+        assert series_states.rule_sha256.__wrapped__() != before
 
 
 def test_another_version_of_the_rules_judges_all_nights_again(farm: Farm) -> None:
