@@ -44,7 +44,8 @@ _Draft = tuple[str, dict[str, Any], Sequence[SeriesNight]]
 MissingContent = tuple[SeriesNight, MissingFile]
 """A good night of a series, and which of its files is no longer stored."""
 _log = logging.getLogger(__name__)
-# From the day of an acceptance on: it may be of a change that began later.
+# From the day of an acceptance on: it may be of a change that began later. A revocation touches what the revoked
+# decision does.
 _TOUCHED = """
 INSERT INTO touched_series BY NAME
 SELECT series_id, min(least(changed.night, decided_at::DATE)) AS night
@@ -58,7 +59,7 @@ JOIN (
     ON series.model = coalesce(changed.model, series.model)
         AND series.precision = coalesce(changed.precision, series.precision)
         AND series.variant = coalesce(changed.variant, series.variant)
-WHERE kind != 'note'
+WHERE kind NOT IN ('note', 'revocation')
 GROUP BY series_id;
 """
 

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -203,6 +203,16 @@ def test_any_order_of_loads_and_decisions_gives_the_rows_of_a_rebuild(
     forget_sessions(warehouse, farm.forgotten)
     # then the rows are those of a rebuild
     assert rows_of(warehouse) == rebuilt_rows(farm, DECISIONS[:count])
+
+
+def test_a_note_that_is_revoked_removes_no_verdict(farm: Farm) -> None:
+    warehouse = farm.warehouse("noted")
+    load_paths([path for part in farm.parts for path in part], warehouse, farm.forgotten)
+    made = {"decided_at": datetime(2026, 11, NIGHTS, tzinfo=UTC)}
+    note = decision(1, kind="note", night=date(2026, 11, NIGHTS), **made)
+    for records in ((note,), (note, decision(2, kind="revocation", revokes=note.id, **made))):
+        assert store_decisions(warehouse, Decisions(records)) == 1
+        assert rows_of(warehouse) == rebuilt_rows(farm, [])
 
 
 def test_a_load_that_ends_before_it_judges_leaves_that_to_the_next_one(farm: Farm) -> None:
