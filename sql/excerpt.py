@@ -30,7 +30,7 @@ _PARTS = {
 _LIMITS = {"session_key": "part_session", "cell_id": "part_cell", "run_id": "part_run"}
 # Tables that depend on other nights, that only list loaded files, or are about the schema.
 _LEFT_OUT = (
-    "series_night", "series_verdict", "series_operator_verdict", "series_cause", "incident_series",
+    "series_night", "series_verdict", "series_state", "series_operator_verdict", "series_cause", "incident_series",
     "schema_migration", "schema_part", "load_ledger",
 )  # fmt: skip
 _TABLES = f"""

@@ -57,6 +57,15 @@ def test_a_view_of_an_excerpt_has_the_rows_of_its_models_and_no_others(whole: Qu
             assert (view, rows_of(excerpt, view)) == (view, expected)
 
 
+def test_an_excerpt_has_nothing_of_other_nights(whole: QueryRunner) -> None:
+    excerpt = Excerpt(whole)
+    excerpt.fill(SWEEP, {("mv2", "host"), ("toy", "host")})
+    for table in ("series_verdict", "series_state"):
+        count = f"SELECT count(*) > 0 FROM {table}"
+        assert (whole.execute(count).fetchall(), excerpt.execute(count).fetchall()) == ([(True,)], [(False,)]), table
+    excerpt.close()
+
+
 def test_nothing_of_an_excerpt_is_left_in_the_process(whole: QueryRunner) -> None:
     databases = "SELECT count(*) FROM duckdb_databases()"
     before = whole.execute(databases).fetchall()
