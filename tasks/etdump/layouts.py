@@ -19,7 +19,13 @@ from tasks.etdump.columns import Etdump
 from tasks.etdump.event_columns import LONGEST_NS, MAX_LAYOUT_BYTES, EventColumns, read_event_columns
 from tasks.etdump.executions import find_executions
 from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions
-from tasks.etdump.nesting import Rows, children_in_order, parents_of_overlapping, self_times
+from tasks.etdump.nesting import (
+    Rows,
+    children_in_order,
+    parents_by_instruction,
+    parents_of_overlapping,
+    self_times,
+)
 
 _MAX_BYTES = 4 * MAX_LAYOUT_BYTES
 """Of all remembered ETDumps; their columns take about as much memory again."""
@@ -88,6 +94,8 @@ class _Earlier:
         execution, methods = find_executions(replace(events, start_ns=timeless, end_ns=timeless))
         # Parts of aborted executions were left out, or events were put into others.
         if not np.array_equal(execution, self.dump.execution) or parents_of_overlapping(events, parent):
+            return None
+        if not np.array_equal(parent, parents_by_instruction(events, execution, methods)):
             return None
         if not self._is_independent_of_times():
             return None

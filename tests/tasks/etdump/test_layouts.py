@@ -94,6 +94,31 @@ def test_any_other_times_are_read_or_refused_as_if_there_was_no_other(number: in
     assert columns_of(bytes(data), earlier) == columns_of(bytes(data), None)
 
 
+@pytest.mark.parametrize("mean", [(11, 20), (12, 20), (13, 20), (14, 20), (20, 20)])
+@pytest.mark.parametrize("earlier_mean", [(11, 20), (12, 20), (14, 20)])
+def test_an_operator_is_inside_another_by_the_times_of_its_file(
+    mean: tuple[int, int], earlier_mean: tuple[int, int]
+) -> None:
+    # given an operator that ends before another, which began before it or after it
+    earlier, later = (
+        build_etdump(
+            [
+                LOADING,
+                Run(
+                    [
+                        Profile("native_call_add.out", 12, 14, instruction=0),
+                        Profile("native_call_mean.out", *times, instruction=0),
+                        Profile("OPERATOR_CALL", 10, 30, instruction=0),
+                        method(5, 40),
+                    ]
+                ),
+            ]
+        )
+        for times in (earlier_mean, mean)
+    )
+    assert columns_of(later, earlier) == columns_of(later, None)
+
+
 @pytest.mark.parametrize("row", range(7))
 def test_an_end_that_has_wrapped_is_refused_as_if_there_was_no_other(row: int) -> None:
     # given an event that ends 1 ns after the largest time of 63 bits
