@@ -55,8 +55,8 @@ class Metric:
         return self.session_scatter == 0 and self.night_scatter == 0
 
     def has_position(self, figure: float) -> bool:
-        """Return whether a figure can be compared: 0 has no logarithm, unless there is an offset."""
-        return self.is_share or figure + self.offset > 0
+        """Return whether a figure can be compared: it is finite, and 0 has no logarithm, unless there is an offset."""
+        return math.isfinite(figure) and (self.is_share or figure + self.offset > 0)
 
     def position(self, figure: float) -> float:
         """Return what nights are compared by; raises ValueError for a figure without a position."""

@@ -113,7 +113,7 @@ def why_incomparable(night: Night, metric: Metric) -> tuple[Verdict, str] | None
     if valid < metric.min_sessions:
         return "insufficient data", too_few_sessions(valid, metric)
     if not all(metric.has_position(figure) for figure in night.figures):
-        return "insufficient data", "a figure is 0 or less, so there is no ratio"
+        return "insufficient data", "a figure is 0 or less, or not finite, so there is no ratio"
     return None
 
 

@@ -1,5 +1,6 @@
 """The verdict on one night: what is suspected, what confirms or refutes it, and what there is too little of."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.judge.comparison import compare
-from tasks.judge.figures import percent_change
+from tasks.judge.figures import METRICS, Metric, percent_change
 from tasks.judge.verdicts.night import Night
 from tasks.judge.verdicts.rules import judge_all
 from tasks.judge.verdicts.shift import student_quantile
@@ -177,8 +178,18 @@ def test_figures_of_zero_have_no_ratio() -> None:
     zero = Night("2026-10-15", (0.0,) * 8)
     found = judge([*series(*WEEKS), zero])
     assert (found.verdict, found.ratio) == (LITTLE, None)
-    assert found.reason == "a figure is 0 or less, so there is no ratio"
+    assert found.reason == "a figure is 0 or less, or not finite, so there is no ratio"
     assert judge([*series(*WEEKS), zero, night(15, 10.1)]).verdict == QUIET
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+@pytest.mark.parametrize("figure", [math.inf, math.nan])
+def test_figures_that_are_not_finite_are_compared_with_nothing(metric: Metric, figure: float) -> None:
+    # given an error that a session.json states as 1e999, in the first night or in a later one
+    for figures in ([figure, figure, 0.5, 0.5, figure], [0.5, figure, 0.5]):
+        nights = [Night(f"2026-10-{day:02}", (each,) * 8) for day, each in enumerate(figures, 1)]
+        found = judge_all(nights, metric)
+        assert {each.verdict for each, value in zip(found, figures, strict=True) if value is figure} == {LITTLE}
 
 
 @pytest.mark.parametrize(("level_ms", "verdict"), [(10.25, QUIET), (10.35, SUSPECTED)])
