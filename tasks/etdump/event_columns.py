@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tasks.etdump.event_names import EventKind, event_kind
 from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
-from tasks.etdump.repeated_runs import Template, longest_progression
+from tasks.etdump.repeated_runs import MAX_RUN_BYTES, Template, longest_progression
 
 Flags = NDArray[np.bool_]
 INIT = "Method::init"
@@ -81,7 +81,8 @@ def read_event_columns(buffer: Buffer) -> EventColumns:
     for _ in range(_MAX_SEQUENCES):
         begin, count, step = longest_progression(lists_at[first:], counts[first:])
         begin += first
-        if not count or count * counts[begin] < _MIN_REPEATED_EVENTS:
+        is_long = counts[begin : begin + 1].sum() * _SMALLEST_EVENT_BYTES > MAX_RUN_BYTES
+        if not count or is_long or count * counts[begin] < _MIN_REPEATED_EVENTS:
             break
         columns.read(run[first:begin], lists_at[first:begin])
         repeated = columns.read_repeated(run[begin : begin + count + 1], lists_at[begin : begin + 1], step)

@@ -13,7 +13,8 @@ from tasks.etdump.flatbuffer import Buffer, Positions
 
 _COMPARED_BYTES = 1 << 19
 """Bytes that are compared at once."""
-_MAX_RUN_BYTES = 1 << 20
+MAX_RUN_BYTES = 1 << 20
+"""Larger runs are read one by one: comparing them would take memory for all their parts at once."""
 _MAX_FILE_BYTES = 1 << 31
 """Up to this size, equal remainders of 32 bits are equal positions."""
 _FIRST_POSITION = 4
@@ -51,8 +52,10 @@ class Template:
         self._buffer, self._tables, self._times = buffer, np.concatenate(tables), times
         begin, end = _whole_parts(*(np.concatenate(each) for each in zip(*used, strict=True)))
         self._first, self._width = int(begin[0]), int(end.max() - begin[0])
-        # If parts, or (below) fields, share bytes, a time could be something else, too; no runner writes such a file.
-        self._can_repeat = self._width <= _MAX_RUN_BYTES and bool((begin[1:] >= end[:-1]).all())
+        # If parts or fields share bytes, a time could be something else, too; no runner writes such a file.
+        self._can_repeat = self._width <= MAX_RUN_BYTES and bool((begin[1:] >= end[:-1]).all())
+        if not self._can_repeat:
+            return
         # The distance from a table to its vtable, which all runs share, changes with the table's position.
         self._distances = buffer.read(self._tables, "<u4")
         self._compared = np.full(self._width, 255, np.uint8)
@@ -60,17 +63,18 @@ class Template:
             for byte in range(width):
                 self._compared[at - self._first + byte] = 0
         fields = np.concatenate([each[each > 0] for each in others]) - self._first
-        self._can_repeat &= bool((self._compared[fields[:, None] + np.arange(4)] > 0).all())
+        self._can_repeat = bool((self._compared[fields[:, None] + np.arange(4)] > 0).all())
 
     def times(self, step: int, runs: int) -> Iterator[list[Positions]]:
         """Yield where start and end are, with a row per run, of this run and of those that repeat it, some at a time.
 
         Up to `runs` runs are `step` bytes after each other; the first one that differs ends the iteration.
         """
+        if not self._can_repeat or self._buffer.size_bytes >= _MAX_FILE_BYTES:
+            yield [at[np.newaxis] for at in self._times]
+            return
         room = self._first - _FIRST_POSITION if step < 0 else self._buffer.size_bytes - self._first - self._width
         runs = min(runs, room // abs(step) + 1)
-        if not self._can_repeat or self._buffer.size_bytes >= _MAX_FILE_BYTES:
-            runs = 1
         at_once = max(1, _COMPARED_BYTES // self._width)
         for first in range(0, runs, at_once):
             shifts = step * np.arange(first, min(first + at_once, runs))

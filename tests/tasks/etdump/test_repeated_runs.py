@@ -2,6 +2,7 @@
 
 import random
 import struct
+import tracemalloc
 from collections.abc import Iterator
 from unittest.mock import patch
 
@@ -99,6 +100,17 @@ def test_runs_in_which_a_time_shares_bytes_with_another_field_are_read_one_by_on
     assert columns is not None
     assert columns[3] == list(range(15, 105, 10))
     assert compared == 0
+
+
+def test_long_runs_take_no_more_memory_than_others() -> None:
+    events = [Profile("OPERATOR_CALL", at, at, instruction=0) for at in range(1, 6000)]
+    data = build_etdump([Run([*events, method(1, 9000)])] * 3)
+    with patch.object(event_columns, "MAX_RUN_BYTES", 1 << 16):
+        tracemalloc.start()
+        read_event_columns(Buffer(data))
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak_bytes < 2 * len(data)
 
 
 @pytest.mark.fault
