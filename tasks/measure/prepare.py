@@ -101,11 +101,15 @@ def export_settings(spec: SweepSpec, workspace: Workspace) -> ExportSettings:
 
 
 def start_exports(spec: SweepSpec, settings: ExportSettings) -> None:
-    """Start to import torch in the background if a model of a sweep has to be exported: it takes seconds."""
-    if any(quick_export_status(entry, recipe, settings).state == "to export" for entry, recipe in spec.pairs):
-        from tasks.export.process.run import start_server
+    """Start to import torch in the background if a model of a sweep has to be exported: it takes seconds.
 
-        start_server(settings.folder / "logs")
+    What fails here fails again in the sweep, which reports it.
+    """
+    with contextlib.suppress(FarmError, OSError):
+        if any(quick_export_status(entry, recipe, settings).state == "to export" for entry, recipe in spec.pairs):
+            from tasks.export.process.run import start_server
+
+            start_server(settings.folder / "logs")
 
 
 def make_export(entry: ModelEntry, recipe: str, settings: ExportSettings, tell: "OnStep") -> Cases:
