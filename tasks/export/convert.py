@@ -150,8 +150,12 @@ def _export_patterns_once() -> None:
     exported = dict[Any, Any]()
 
     def copy_exported(pattern: Any, inputs: Any, *options: Any) -> Any:
-        variables = inspect.getclosurevars(pattern.fn).nonlocals  # the convolution, and what follows it
-        key = (pattern.fn.__code__, *variables.items(), *(each.shape for each in inputs), *options)
+        try:
+            variables = inspect.getclosurevars(pattern.fn).nonlocals  # the convolution, and what follows it
+            key = (pattern.fn.__code__, *variables.items(), *(each.shape for each in inputs), *options)
+            hash(key)
+        except (AttributeError, TypeError):  # another version, which describes layers in another way
+            return export(pattern, inputs, *options)
         if key not in exported:
             exported[key] = export(pattern, inputs, *options)
         return copy.deepcopy(exported[key])  # the quantizer changes it

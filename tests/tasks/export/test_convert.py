@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from devices.errors import FarmError
-from tasks.export.convert import convert
+from tasks.export.convert import _EXPORT_PATTERN, _export_patterns_once, convert
 from tasks.export.exported import Export
 from tasks.export.factory import build_methods
 from tasks.export.lowering.delegation import count_macs, count_read_bytes
@@ -57,6 +57,14 @@ def test_the_layers_that_the_quantizer_looks_for_are_exported_once(monkeypatch: 
     assert is_strict
     assert not any(is_strict)
     assert again.program.graph_module.code == first.program.graph_module.code
+
+
+def test_a_layer_that_the_quantizer_describes_in_another_way_is_exported() -> None:
+    from executorch.backends.xnnpack.quantizer import xnnpack_quantizer_utils as utils
+
+    _export_patterns_once()
+    graph = getattr(utils, _EXPORT_PATTERN)(torch.nn.ReLU(), (torch.ones(1),), False)
+    assert "relu" in graph.code
 
 
 def test_your_own_recipe_gets_the_dynamic_shapes_that_it_takes() -> None:
