@@ -91,7 +91,7 @@ class Loader:
         return sha256 in self._ledger
 
     def flush(self) -> None:
-        """Insert all added rows and update the aggregates; their series have no verdicts afterwards."""
+        """Insert all added rows and update the aggregates; their nights, and later ones, then have no verdicts."""
         import pyarrow as pa
 
         self._run({}, "cell_begin")

@@ -74,7 +74,7 @@ def load_paths(
 
 
 def judge_missing(warehouse: Path) -> None:
-    """Judge every series without verdicts, such as a killed load leaves; creates no warehouse."""
+    """Judge every night without a verdict, such as a killed load leaves; creates no warehouse."""
     if warehouse.exists():
         with writing(warehouse) as connection:
             judge_series(connection)
