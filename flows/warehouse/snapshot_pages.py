@@ -102,7 +102,11 @@ class SnapshotPages:
                     yield site
                 with self._lock:
                     self._sites.append(site)
-            except duckdb.Error as error:
+            except BaseException as error:
+                if site is not None:
+                    site.reader.close()
+                if not isinstance(error, duckdb.Error):
+                    raise
                 raise WarehouseError(f"{self._file}: the page could not be rendered ({first_line(error)})") from error
             finally:
                 with self._lock:
