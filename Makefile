@@ -50,9 +50,11 @@ bench: $(READY)
 setup: $(READY)
 
 # Every setup uses the committed constraints, so the installed versions do not change over time. uv is several times
-# faster than pip. It reads no settings of pip, so it gets pip's indexes from here; where it fails, pip installs.
+# faster than pip. It reads no settings of pip, so it gets pip's indexes from here, the section of `pip install`
+# after the global one and the environment last; where it fails, pip installs.
 PIP := $(BIN)/pip --quiet --disable-pip-version-check install -c constraints.txt
-UV_SETTINGS := sort -r | sed -n -e 's/\\n/ /g' -e 's/^[^=]*\.index-url=/UV_DEFAULT_INDEX=/p' \
+UV_SETTINGS := sed -n -e 's/^:env:/z/' -e '/^global\./p' -e '/^install\./p' -e '/^z\./p' | sort | \
+	sed -n -e 's/\\n/ /g' -e 's/^[^=]*\.index-url=/UV_DEFAULT_INDEX=/p' \
 	-e 's/^[^=]*\.extra-index-url=/UV_INDEX=/p' -e 's/^[^=]*\.constraint=/UV_CONSTRAINT=/p' \
 	-e 's/^[^=]*\.cert=/SSL_CERT_FILE=/p' -e '/^[^=]*\.find-links=/ { s//UV_FIND_LINKS=/; y/ /,/; p; }'
 $(READY): pyproject.toml constraints.txt
