@@ -1,7 +1,6 @@
 -- The nights without a verdict of each series in `series_to_judge`, per device: the times of the sessions of the newest
 -- cell with the five that a verdict needs (without one, of the one with the most), so that a short sweep at noon
 -- replaces no night; the clock after each, how many sessions ran outside the limits, and how many failed and why.
--- Emulated devices are never judged.
 WITH
 timed AS (
     SELECT
@@ -20,15 +19,8 @@ timed AS (
         executions,
         warmup_executions,
         _content(pte_sha256, inputs_sha256, runner_sha256, launcher, executions, warmup_executions) AS content
-    FROM _session
+    FROM session_to_judge
     SEMI JOIN series_to_judge USING (series_id, device)
-    ANTI JOIN (SELECT series_id, device, night FROM series_verdict WHERE metric = 'latency')
-        USING (series_id, device, night)
-    WHERE mode = 'timing'
-        AND purpose IS NULL
-        AND night IS NOT NULL
-        AND _has_times(emulated)
-        AND session_id NOT IN (SELECT session_id FROM failed_session WHERE superseded AND status = 'failed')
 ),
 figure AS (
     SELECT

@@ -1,5 +1,5 @@
 -- One row per session of $cells_a and $cells_b, the sides of a comparison: the time of each operator of each module in
--- one run, as in loading/operators_to_judge.sql.
+-- one run, as in loading/causes_to_judge.sql.
 WITH
 member AS (
     SELECT session_key, session_id, CASE WHEN cell IN $cells_a THEN 'a' ELSE 'b' END AS arm
