@@ -224,10 +224,7 @@ def build_message(result: SweepResult, workspace: Workspace) -> Message:
 
 def _read_open_incidents(workspace: Workspace) -> list[IncidentRow]:
     """Return the open incidents of the farm; empty without a readable warehouse."""
-    with (
-        contextlib.suppress(FarmError, WarehouseError),
-        warehouse_reader(workspace) as reader,
-    ):
+    with contextlib.suppress(FarmError, WarehouseError), warehouse_reader(workspace) as reader:
         return open_incidents(read_incidents(reader))
     return []
 

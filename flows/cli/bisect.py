@@ -22,10 +22,7 @@ app = typer.Typer(rich_markup_mode=None)
 
 @app.command(epilog="Example: etfarm bisect mobilenet_v2 --device pixel-1")
 def bisect(
-    series: Annotated[
-        str,
-        typer.Argument(help="Model as pages show it, or id of a series (at least 6 digits)."),
-    ],
+    series: Annotated[str, typer.Argument(help="Model as pages show it, or id of a series (at least 6 digits).")],
     device: Annotated[str | None, typer.Option("--device", help="Device with the change.")] = None,
     precision: Annotated[str | None, typer.Option("--precision", help="Precision of the series.")] = None,
     good: Annotated[

@@ -21,8 +21,7 @@ from tasks.store.workspace import Workspace
 
 app = typer.Typer(rich_markup_mode=None)
 _BaseOption = Annotated[
-    str | None,
-    typer.Option("--base", help="Commit: compare its --model with the present one, instead of A and B."),
+    str | None, typer.Option("--base", help="Commit: compare its --model with the present one, instead of A and B.")
 ]
 _SweepOption = Annotated[str | None, typer.Option("--sweep", help="Sweep with A and B; default: the newest with both.")]
 _MarginOption = Annotated[

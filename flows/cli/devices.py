@@ -205,10 +205,7 @@ def _registry(name: str, inventory: Path, data_dir: Path) -> "Registry":
 
 
 @app.command(epilog="Example: etfarm devices queue --inventory deployments/inventories/local.yaml")
-def queue(
-    inventory: InventoryOption = DEFAULT_INVENTORY,
-    format: FormatOption = "table",
-) -> None:
+def queue(inventory: InventoryOption = DEFAULT_INVENTORY, format: FormatOption = "table") -> None:
     """Show who holds each device and who waits.
 
     Asks the devices: a row for the sweep that measures, then for those that wait, in the order in which they get the

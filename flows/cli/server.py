@@ -47,9 +47,7 @@ def worker() -> None:
 
 
 @app.command(epilog="Example: etfarm server automate")
-def automate(
-    file: Annotated[Path, typer.Argument(help="Automations file.")] = DEFAULT_AUTOMATIONS,
-) -> None:
+def automate(file: Annotated[Path, typer.Argument(help="Automations file.")] = DEFAULT_AUTOMATIONS) -> None:
     """Let the Prefect server end dead runs and report lost workers.
 
     Creates or updates automations at PREFECT_API_URL: runs of killed processes become Crashed. The server

@@ -157,11 +157,7 @@ class InterleavedDevice:
 
 
 def open_interleaved(
-    device: DeviceSpec,
-    workspace: Workspace,
-    sweep: SweepNight,
-    earlier: tuple[SweepNight, ...] = (),
-    priority: int = 0,
+    device: DeviceSpec, workspace: Workspace, sweep: SweepNight, earlier: tuple[SweepNight, ...] = (), priority: int = 0
 ) -> InterleavedDevice:
     """Probe a device and build its runner, as tasks of the present flow run; raises FarmError."""
     probe: Probe = step_result(probe_step(device, workspace.registry, return_state=True))

@@ -12,12 +12,7 @@ from types import FrameType
 from typing import NoReturn
 
 import httpx
-from prefect.settings import (
-    PREFECT_API_URL,
-    PREFECT_SERVER_API_HOST,
-    PREFECT_SERVER_API_PORT,
-    temporary_settings,
-)
+from prefect.settings import PREFECT_API_URL, PREFECT_SERVER_API_HOST, PREFECT_SERVER_API_PORT, temporary_settings
 
 from devices.errors import InputError
 from flows.server.connection import client_without_retries, wait_for_server

@@ -87,7 +87,7 @@ def cancel_run(client: SyncPrefectClient, flow_run_id: UUID, why: str) -> None:
     tasks = client.read_task_runs(
         flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow_run_id])),
         task_run_filter=TaskRunFilter(
-            state=TaskRunFilterState(type=TaskRunFilterStateType(any_=_UNFINISHED), name=None),
+            state=TaskRunFilterState(type=TaskRunFilterStateType(any_=_UNFINISHED), name=None)
         ),
     )
     for task in tasks:

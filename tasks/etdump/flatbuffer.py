@@ -32,12 +32,7 @@ class Buffer:
         self.size_bytes = len(data)
         self._used: list[tuple[Positions, Positions]] | None = None
 
-    def require_inside(
-        self,
-        at: Positions,
-        width: int | Positions,
-        what: str,
-    ) -> None:
+    def require_inside(self, at: Positions, width: int | Positions, what: str) -> None:
         """Raise CorruptTables unless `width` bytes from every position lie in the file."""
         if not len(at):
             return

@@ -19,13 +19,7 @@ from tasks.etdump.columns import Etdump
 from tasks.etdump.event_columns import LONGEST_NS, MAX_LAYOUT_BYTES, EventColumns, read_event_columns
 from tasks.etdump.executions import find_executions
 from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions
-from tasks.etdump.nesting import (
-    Rows,
-    children_in_order,
-    parents_by_instruction,
-    parents_of_overlapping,
-    self_times,
-)
+from tasks.etdump.nesting import Rows, children_in_order, parents_by_instruction, parents_of_overlapping, self_times
 
 _MAX_BYTES = 4 * MAX_LAYOUT_BYTES
 """Of all remembered ETDumps; their columns take about as much memory again."""

@@ -18,13 +18,7 @@ from sql.schema import sql_files
 from sql.warehouse import insert_rows
 from tasks.bundle.robust_statistics import interquartile_mean, median_interval
 from tasks.judge.comparison import SideComparison, compare_sessions
-from tasks.judge.decisions import (
-    Decisions,
-    SeriesNight,
-    is_excluded,
-    read_warehouse_decisions,
-    starts_baseline,
-)
+from tasks.judge.decisions import Decisions, SeriesNight, is_excluded, read_warehouse_decisions, starts_baseline
 from tasks.judge.figures import LATENCY, OTHER_METRICS, Metric
 from tasks.judge.incidents import refresh_incidents
 from tasks.judge.operators.table import refresh_operator_verdicts

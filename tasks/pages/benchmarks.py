@@ -115,9 +115,7 @@ def _pytorch(figures: Sequence[NightFigure]) -> list[dict[str, Any]]:
                 "extra_info": extra,
             },
             "runners": [{"name": figure.device, "type": figure.device_model or "", "cpu_info": figure.soc or ""}],
-            "dependencies": {
-                "executorch": {"repo": "pytorch/executorch", "version": figure.executorch_version or ""},
-            },
+            "dependencies": {"executorch": {"repo": "pytorch/executorch", "version": figure.executorch_version or ""}},
         }
         records.append(record)
     return records

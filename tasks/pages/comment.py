@@ -4,14 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from devices.untrusted import excerpt
-from tasks.results.changes import (
-    SeriesChange,
-    change_columns,
-    headline_parts,
-    is_changed,
-    sessions_text,
-    worst_first,
-)
+from tasks.results.changes import SeriesChange, change_columns, headline_parts, is_changed, sessions_text, worst_first
 
 _MAX_ROWS = 15
 """Of each of the two tables. With two lists of _MAX_NOTES, the comment has fewer than 60 lines of text."""

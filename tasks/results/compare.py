@@ -13,15 +13,7 @@ from tasks.judge.arms import Arm, ArmName, find_arms, id_prefix, name_of_folder
 from tasks.judge.figures import MARGIN, percent_change, signed_percent
 from tasks.judge.operators.cause_of_sessions import cause_from_rows
 from tasks.judge.pairs import SERIES, Matched, MeasuredCell, differing, have_same_content, match_cells, nights_differ_by
-from tasks.results.changes import (
-    INACCURATE,
-    SLOWER,
-    Comparison,
-    SeriesChange,
-    SideFacts,
-    headline_parts,
-    sessions_text,
-)
+from tasks.results.changes import INACCURATE, SLOWER, Comparison, SeriesChange, SideFacts, headline_parts, sessions_text
 from tasks.results.graph import graph_remarks
 from tasks.results.reader import Reader
 from tasks.results.text import in_percent, series_title

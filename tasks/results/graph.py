@@ -32,10 +32,7 @@ class GraphChange:
     @property
     def added(self) -> tuple[int, int]:
         """How many B has more inside and outside delegates, those that moved left out; negative: how many fewer."""
-        return (
-            self.delegated_b - self.delegated_a + self.moved,
-            self.portable_b - self.portable_a - self.moved,
-        )
+        return (self.delegated_b - self.delegated_a + self.moved, self.portable_b - self.portable_a - self.moved)
 
     @property
     def parts(self) -> Iterator[str]:

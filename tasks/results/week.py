@@ -38,8 +38,7 @@ class HonestyRow(Row):
     confirmed: Annotated[int, Number("Confirmed", "", "incidents of times and other figures")]
     withdrawn: Annotated[int, Number("Withdrawn", "", "the figure came back before it was confirmed")]
     flaky_devices: Annotated[
-        list[str],
-        Words("Flaky devices", meaning="conditions, failures or noise cost two nights or more", wraps=True),
+        list[str], Words("Flaky devices", meaning="conditions, failures or noise cost two nights or more", wraps=True)
     ]
 
     def flaky_devices_cell(self, _cell: Cell) -> Cell:

@@ -34,13 +34,7 @@ _CHANGED = ", changed"
 
 
 def register_runner(
-    source: Path,
-    runners_dir: Path,
-    *,
-    platform: str,
-    variant: str,
-    mode: str,
-    provenance: str,
+    source: Path, runners_dir: Path, *, platform: str, variant: str, mode: str, provenance: str
 ) -> Runner:
     """Copy a program, or a folder with `executor_runner` and all that it needs, into a runner bundle and return it.
 
@@ -100,13 +94,7 @@ def _check_help(copy: Path, program: Path) -> None:
 
 
 def build_from_source(
-    source: Path,
-    runners_dir: Path,
-    *,
-    platform: str,
-    variant: str | None,
-    trace: bool,
-    report: Callable[[str], object],
+    source: Path, runners_dir: Path, *, platform: str, variant: str | None, trace: bool, report: Callable[[str], object]
 ) -> Runner:
     """Build executor_runner from the checkout `source` for `platform` and register it with its commit.
 

@@ -17,12 +17,7 @@ from typing import Any
 from tasks.export.accuracy_limits import max_margin, recipe_limits
 from tasks.export.exported import first_line
 from tasks.export.factory import Inputs, Method
-from tasks.export.lowering.passes import (
-    distance_in_tolerances,
-    largest_distance,
-    output_tolerance,
-    relative_noise,
-)
+from tasks.export.lowering.passes import distance_in_tolerances, largest_distance, output_tolerance, relative_noise
 from tasks.export.lowering.trial import execute_on_host
 from tasks.export.outputs.difference import first_difference
 from tasks.export.process.sandbox import is_failed_allocation

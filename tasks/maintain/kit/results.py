@@ -140,11 +140,7 @@ def _staleness(result: KitResult, dump: Etdump, log: str) -> str | None:
 
 
 def _build_result(
-    prefix: str,
-    threads: int,
-    files: dict[str, Path],
-    configs: Sequence[KitConfig],
-    precision: str | None,
+    prefix: str, threads: int, files: dict[str, Path], configs: Sequence[KitConfig], precision: str | None
 ) -> KitResult:
     """Return the result with this `prefix` of file names and these files, by `etdump` and `log`.
 

@@ -20,14 +20,7 @@ from devices.ondevice.job import JobResult
 from devices.untrusted import excerpt
 from tasks.bundle.accuracy import Accuracy
 from tasks.bundle.names import RECORD
-from tasks.bundle.record import (
-    DeviceRecord,
-    FileRecord,
-    LimitCheck,
-    ModelRecord,
-    RunnerRecord,
-    SessionRecord,
-)
+from tasks.bundle.record import DeviceRecord, FileRecord, LimitCheck, ModelRecord, RunnerRecord, SessionRecord
 from tasks.bundle.runner_stats import Stats
 from tasks.bundle.session_json import record_text
 from tasks.bundle.values import first_mistake

@@ -7,17 +7,7 @@ from typing import Annotated
 from tasks.bundle.accuracy import samples_sentence
 from tasks.export.accuracy_limits import recipe_limits
 from tasks.results.cells import CellRow, PairRow, device_and_conditions
-from tasks.results.table import (
-    NOTHING,
-    Cell,
-    Name,
-    Number,
-    Percent,
-    Scientific,
-    Words,
-    bad_unless_zero,
-    toned,
-)
+from tasks.results.table import NOTHING, Cell, Name, Number, Percent, Scientific, Words, bad_unless_zero, toned
 from tasks.results.text import Code, Text, codes, joined, separated
 
 _MAX_NAMED = 3
@@ -149,8 +139,7 @@ class LayerRow(PairRow):
         float | None, Number("Against fp32", "dB", "SNR against the same layer of the fp32 model", digits=1)
     ]
     lost_fp32: Annotated[
-        int,
-        Number("Lost", "elements", "NaN or infinite, and finite in the fp32 model", tone=bad_unless_zero),
+        int, Number("Lost", "elements", "NaN or infinite, and finite in the fp32 model", tone=bad_unless_zero)
     ]
     max_abs_error_off: Annotated[float | None, Scientific("Max abs error off")]
     max_abs_error_on: Annotated[float | None, Scientific("Max abs error on")]

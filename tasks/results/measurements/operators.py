@@ -12,19 +12,7 @@ from tasks.judge.figures import signed_percent
 from tasks.judge.operators.advice import HEAVY_SHARE, NO_REASON
 from tasks.results.cells import CellRow, by_cell_or_pair, device_and_conditions
 from tasks.results.reader import Answers, Reader
-from tasks.results.table import (
-    NOTHING,
-    Calls,
-    Cell,
-    Milliseconds,
-    Name,
-    Number,
-    Percent,
-    Row,
-    Words,
-    flag_above,
-    toned,
-)
+from tasks.results.table import NOTHING, Calls, Cell, Milliseconds, Name, Number, Percent, Row, Words, flag_above, toned
 from tasks.results.text import Code, Text, codes, counted, in_percent, joined, listed, rounded_percent, separated
 
 _NO_MODULE = {
@@ -108,8 +96,7 @@ class PortableRow(CellRow):
 
     query = "portable"
     portable_ms: Annotated[
-        float,
-        Milliseconds("Portable", "sum of its operators; Method::execute is the time of the cell"),
+        float, Milliseconds("Portable", "sum of its operators; Method::execute is the time of the cell")
     ]
     execute_ms: Annotated[float, Milliseconds("Method::execute")]
     share: Annotated[float, Percent("Weight", bar=True, tone=flag_above(HEAVY_SHARE))]

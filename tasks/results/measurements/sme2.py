@@ -10,19 +10,7 @@ from tasks.results.devices import DeviceRow
 from tasks.results.measurements.latency import NO_INTERVAL, LatencyRow
 from tasks.results.reader import Answers
 from tasks.results.sentences import describe_missing_speedup
-from tasks.results.table import (
-    NOTHING,
-    Calls,
-    Cell,
-    Milliseconds,
-    Name,
-    Number,
-    Percent,
-    Row,
-    Signed,
-    Words,
-    toned,
-)
+from tasks.results.table import NOTHING, Calls, Cell, Milliseconds, Name, Number, Percent, Row, Signed, Words, toned
 from tasks.results.text import TIMES, Code, Text, counted, in_ms, in_percent, series_conditions
 
 if TYPE_CHECKING:
@@ -179,9 +167,7 @@ class LeftOutRow(Row):
     share: Annotated[
         float | None,
         Percent(
-            "Share",
-            "of the time of all operators that SME2 could run, on the device where it is largest",
-            bar=True,
+            "Share", "of the time of all operators that SME2 could run, on the device where it is largest", bar=True
         ),
     ]
     likely_reason: Annotated[str, Words("Likely reason (inference)", wraps=True)]
