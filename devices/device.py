@@ -101,7 +101,6 @@ class Device(ABC):
         """End the connection; the next call opens a new one."""
 
     def deadline_error(self, argv: Sequence[str], deadline_s: float) -> DeadlineExceeded:
-        """Return the error of a command that was killed at its deadline."""
         cause = f"`{argv[0]}` ran longer than its deadline of {deadline_s:g} s and was killed"
         return DeadlineExceeded(self.name, cause)
 

@@ -16,7 +16,6 @@ class InputError(FarmError):
 
     @property
     def sentences(self) -> Sequence[str]:
-        """Each mistake, a sentence."""
         return [str(self)]
 
 

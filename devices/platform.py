@@ -15,8 +15,6 @@ SIMULATED: Final = "simulated"
 
 @dataclass(frozen=True)
 class PlatformFacts:
-    """Facts that all devices of a platform share."""
-
     system: Literal["linux", "macos", "android"]
     processor: Literal["x86_64", "aarch64"]
     wheel_tag: str

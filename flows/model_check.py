@@ -68,7 +68,6 @@ class CheckedCase:
 
     @property
     def record(self) -> SessionRecord:
-        """The last session."""
         return self.records[-1]
 
     @property
@@ -181,7 +180,6 @@ def _run_case(context: SessionContext, lease: Lease, folder: Path) -> CheckedCas
 
 
 def _add_shares(checked: CheckedCase, sessions: list[SessionTimes]) -> None:
-    """Add the times of a case, the shares of delegated and portable operators, and each portable operator."""
     headline = cell_sessions(sessions)
     checked.times_ms = [session.execute_ns / 1e6 for session in sessions]
     checked.time_ms = sum(session.execute_ns for session in headline) / len(headline) / 1e6

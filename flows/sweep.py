@@ -188,7 +188,6 @@ def same_night_step(request: SweepRequest, jobs: list[DeviceJob]) -> list[Device
 
 @task(task_run_name="verdicts {request.sweep.sweep_id}", cache_policy=NO_CACHE)
 def verdict_step(request: SweepRequest) -> list[VerdictRow]:
-    """Return the verdicts on the sweep's night; show and log them."""
     sweep_id = request.sweep.sweep_id
     rows = read_verdicts(sweep_id, request.workspace)
     show_verdicts(rows, sweep_id)

@@ -45,8 +45,6 @@ _SESSIONS_OF_THIS_START = ("succeeded", "failed", "invalid", "discarded")
 
 
 class SweepEnd(BaseModel):
-    """The result of a sweep's flow run."""
-
     sweep_id: str
     message: str
     sessions: dict[str, int] = {}
@@ -62,7 +60,6 @@ def read_verdicts(sweep_id: str, workspace: Workspace) -> list[VerdictRow]:
 
 
 def read_noise_lines(sweep_id: str, workspace: Workspace) -> list[str]:
-    """Return a line for each device of the sweep that was busy, and for each whose noise has doubled."""
     with warehouse_reader(workspace) as reader:
         return noise_lines(reader, sweep_id)
 
@@ -129,7 +126,6 @@ class SweepResult:
 
     @property
     def report_line(self) -> str:
-        """The address of the report, or why it could not be written."""
         if self.report:
             return f"report: {report_link(self.report)}"
         return f"the report could not be written; {self.report_error}"

@@ -32,7 +32,6 @@ class Definition:
 
 
 def read_definitions(text: str) -> Iterator[Definition]:
-    """Yield the tables, views and macros that a file creates."""
     for match in _OBJECT.finditer(text):
         kind, columns = match["kind"], list(_columns(match["kind"], match["body"]))
         yield Definition(

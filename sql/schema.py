@@ -61,7 +61,6 @@ def sql_files(folder: str) -> tuple[SqlFile, ...]:
 
 @functools.cache
 def query_text(name: str) -> str:
-    """Return the text of a query of `sql/queries`, named without its suffix."""
     return next(file.text for file in sql_files("queries") if file.name == name)
 
 
@@ -204,13 +203,11 @@ def _refresh(connection: "duckdb.DuckDBPyConnection") -> None:
 
 
 def _stored_parts(connection: "duckdb.DuckDBPyConnection") -> dict[str, str]:
-    """Return the stored hash of each part that is replaced when it changes."""
     return dict(connection.execute("SELECT name, sha256 FROM schema_part").fetchall())
 
 
 @functools.cache
 def _expected_parts() -> dict[str, str]:
-    """Return the hash that each part has in this version."""
     # With the comments of tables, which their columns' hashes leave out.
     code = repr(_HISTORY) + "".join(file.text for file in (*migrations(), *macros(), *views()))
     return {

@@ -118,7 +118,6 @@ def certify(spec: DeviceSpec, data_dir: Path, night: date) -> Generator[str, Non
 
 
 def page(device: str, lines: Sequence[str], logs: Path) -> str:
-    """Return the lines of a certification as a Markdown page for a bug report; `logs` is the folder of its logs."""
     host = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     about = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, etfarm {version('etfarm')} on {escaped(host)}."
     points = "\n".join(f"- {escaped(line)}" for line in lines)

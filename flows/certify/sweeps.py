@@ -136,7 +136,6 @@ def _records(subject: Subject, sweep_id: str) -> list[SessionRecord]:
 
 
 def _last_line(subject: Subject, name: str) -> str:
-    """Return the last line that the sweep `name` printed."""
     text = _log_file(subject, name).read_text(encoding="utf-8", errors="replace")
     return excerpt((text.strip().splitlines() or ["it printed nothing"])[-1])
 

@@ -63,8 +63,6 @@ class LabelledFile:
 
 @dataclass(frozen=True)
 class FilesToCompare:
-    """Two .pte files to measure interleaved on one device."""
-
     a: LabelledFile
     b: LabelledFile
     device: str | None
@@ -120,7 +118,6 @@ def _name_sweeps(
 def _build_comparison(
     answer: "InterleavedResult", request: FilesToCompare, device: str, workspace: Workspace
 ) -> Comparison:
-    """Return the result as the comparison of one series, as for stored results."""
     from tasks.export.prebuilt import open_pte
 
     exports = [open_pte(file, workspace.exports) for file in request.files]

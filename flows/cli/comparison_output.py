@@ -14,8 +14,6 @@ from tasks.store.workspace import Workspace
 
 @dataclass(frozen=True)
 class ComparisonOutput:
-    """Formats and files of a comparison, for `etfarm compare` and `etfarm verdicts`."""
-
     form: str
     """table, csv, json or markdown; for any other one, `show` prints nothing."""
     files: Sequence[Path]

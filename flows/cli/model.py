@@ -154,7 +154,6 @@ def export(
 
 
 def _text_lines(case: "CheckedCase") -> Iterator[str]:
-    """Yield the lines of a case for `--format text`."""
     from tasks.results.measurements.latency import evidence_text
     from tasks.results.text import in_ms
 
@@ -202,7 +201,6 @@ def _accuracy_lines(case: "CheckedCase") -> Iterator[str]:
 
 
 def _case_as_json(case: "CheckedCase") -> dict[str, Any]:
-    """Return a case as an object of docs/json.md."""
     export, (delegated, portable) = case.export, _count_operators(case)
     return {
         "model": export.model,
@@ -242,7 +240,6 @@ def _samples_as_json(case: "CheckedCase") -> list[dict[str, Any]]:
 
 
 def _count_operators(case: "CheckedCase") -> tuple[int, int]:
-    """Return how many operators of the program are delegated, and how many are portable."""
     delegated = sum(entry["count"] for entry in case.export.delegated)
     return delegated, sum(entry["count"] for entry in case.exported_portable)
 

@@ -74,7 +74,6 @@ def register(
 
 
 def _show(runner: "Runner", form: str) -> None:
-    """Print the folder of a runner, or one JSON object about it."""
     if form == "text":
         show(runner.folder)
         return

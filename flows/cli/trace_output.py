@@ -100,7 +100,6 @@ def write_node_data(session: str, before: str | None, output: Path, store: Bundl
 
 
 def _node_times(session: str, store: BundleStore) -> tuple[str, dict[str, float], float]:
-    """Return the method that a session ran, and the result of `graph_node_times`."""
     file, record = find_etdump(session, store)
     _, dump = _read_etdump(file)
     sources = read_sources(file.parent, record) if record and record.mode != "numerics" else None

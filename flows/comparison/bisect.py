@@ -32,8 +32,6 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class Bisection:
-    """Result of a bisection, filled in while it runs."""
-
     steps: list[str] = field(default_factory=list)
     """One line for each comparison."""
     answer: str = "unknown"

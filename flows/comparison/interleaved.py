@@ -36,8 +36,6 @@ from tasks.store.workspace import Workspace
 
 @dataclass(frozen=True)
 class InterleavedResult:
-    """Result of a comparison of side B with side A, measured interleaved."""
-
     result: SideComparison
     cause: str | None
     """The modules or operators behind a difference; None without a difference or without such parts."""

@@ -101,8 +101,6 @@ def _measure_under_leases(run: "_DeviceRun", finish: FinishBy) -> None:
 
 
 class _DeviceRun:
-    """The sessions of one device in one start of a sweep, and how they end."""
-
     def __init__(self, job: DeviceJob, show: Show) -> None:
         self.job, self.tally = job, DeviceTally(device=job.device.name)
         self.has_ended = False

@@ -49,7 +49,6 @@ def _find_ssh_error(name: str, where: SshAddress) -> str | None:
 
 
 def _check_adb_server(phones: Devices) -> list[Finding]:
-    """Return the findings about the adb server that all of these phones share."""
     from adbutils import AdbError, adb_path  # slow to import, and many farms have no phone
 
     if phones[0].via and _find_ssh_error(phones[0].name, phones[0].via):

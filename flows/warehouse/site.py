@@ -118,7 +118,6 @@ class LiveSite:
 
 
 def _render_error(address: str, reason: str) -> str:
-    """Return an HTML page with the reason and a link to the home page."""
     home = (sanitize_line(reason), " Go to ", Link("the home page", "index.html"), ".")
     return as_html(Page("Nothing here", answer=home, tone="flag", footer="etfarm", address=address))
 

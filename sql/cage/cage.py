@@ -285,5 +285,4 @@ def _decode_error(body: bytes, file: ReadableFile) -> QueryError:
 
 
 def _bad_answer_error(cause: object) -> QueryError:
-    """Return the error of a query whose answer is not of the form in answers.py."""
     return QueryError(f"the query failed: its process did not send an answer ({cause}); run it again")

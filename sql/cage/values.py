@@ -82,7 +82,6 @@ def encode_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decode_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that `encode_parameters` encoded."""
     decoded: dict[str, Any] = json.loads(json.dumps(parameters), object_hook=_untag)
     return decoded
 

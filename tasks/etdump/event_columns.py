@@ -92,8 +92,6 @@ def read_event_columns(buffer: Buffer) -> EventColumns:
 
 
 class _Columns:
-    """The columns of the events that were read so far."""
-
     def __init__(self, buffer: Buffer) -> None:
         self._buffer = buffer
         self._texts, self._rows, self._sum_ns = _Texts(buffer), 0, 0.0

@@ -98,7 +98,6 @@ class _Microseconds:
 
 
 def _runtime_slices(dump: Etdump, runs: Sequence[int]) -> Iterator[tuple[int, str, int]]:
-    """Yield (row, track, start) of each event of the runtime."""
     rows = np.flatnonzero(np.isin(dump.execution, runs) & (dump.kind != EventKind.DELEGATED))
     # Completion order: of two events with the same times, the later one contains the other.
     order = np.lexsort((-rows, -dump.dur_ns[rows], dump.start_ns[rows]))
@@ -121,7 +120,6 @@ def _assign_lane(open_ends: list[list[int]], start: int, end: int) -> int:
 
 
 def _delegate_slices(dump: Etdump, runs: Sequence[int]) -> Iterator[tuple[int, str, int]]:
-    """Yield (row, track, start) of each operator of the delegates."""
     calls: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     for row in np.flatnonzero(np.isin(dump.execution, runs) & (dump.kind == EventKind.DELEGATED)).tolist():
         calls[int(dump.parent[row]), int(dump.chain_index[row]), int(dump.instruction_id[row])].append(row)

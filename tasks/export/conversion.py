@@ -74,7 +74,6 @@ def _percent(share: float) -> str:
 
 
 def converts(precision: str, kind: str) -> bool:
-    """Return whether a recipe converts layers of a kind."""
     base, _, options = precision.partition(" ")
     is_for_linear = base in ("int8_dynamic", "int4_dynamic")
     return not is_for_linear or kind == "linear layer" or (kind == "embedding" and kind in options)

@@ -164,8 +164,6 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """One model to export by one recipe."""
-
     model: str | ModelEntry
     precision: str
     exports_dir: Path

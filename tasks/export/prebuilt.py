@@ -232,6 +232,5 @@ def _read_expected(entry: ModelEntry, method: ProgramMethod, prefix: str, conten
 def _add_tensor(
     name: str, data: bytes, dtype: str, shape: tuple[int, ...], content: dict[str, bytes]
 ) -> dict[str, Any]:
-    """Add a file to `content` and return its entry in export.json."""
     content[name] = data
     return describe_tensor(name, data, dtype, shape)

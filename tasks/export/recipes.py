@@ -16,8 +16,6 @@ Quantization = Literal["int8_static", "int8_dynamic", "int4_dynamic"]
 
 @dataclass(frozen=True)
 class Int4Options:
-    """Options of int4_dynamic."""
-
     group_size: int = 32
     """Number of weights of a row that share a scale."""
     embedding: int | None = None

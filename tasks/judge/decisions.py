@@ -41,8 +41,6 @@ SELECT model, precision, variant, device, night FROM series_verdict JOIN series 
 
 @dataclass(frozen=True)
 class SeriesNight:
-    """One night of one series, measured or judged."""
-
     model: str
     precision: str
     variant: str
@@ -112,7 +110,6 @@ class Decision(BaseModel):
         return f"{self.id}.json"
 
     def text(self) -> bytes:
-        """Return the content of its file."""
         return (self.model_dump_json(indent=1, exclude_none=True) + "\n").encode()
 
 
@@ -131,7 +128,6 @@ class Decisions:
 
     @cached_property
     def in_force(self) -> tuple[Decision, ...]:
-        """All but revocations that are not revoked."""
         return tuple(r for r in self.records if r.kind != "revocation" and r.id not in self.revoked)
 
     def dates(self, kind: Kind, series: SeriesNight) -> list[tuple[date, date]]:

@@ -63,7 +63,6 @@ class Metric:
         return figure if self.is_share else math.log(figure + self.offset)
 
     def figure(self, position: float) -> float:
-        """Return the figure that has this position."""
         if self.is_share:
             return position
         figure = math.exp(position) - self.offset

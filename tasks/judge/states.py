@@ -57,8 +57,6 @@ class Clusters:
 
 @dataclass(frozen=True)
 class States:
-    """The two states of the sessions of a device."""
-
     offset: float
     """How far the slow one is from the fast one, in positions."""
     slow_share: float
@@ -78,7 +76,6 @@ class AssignedSessions:
 
     @property
     def slow(self) -> int:
-        """Number of sessions in the slow state."""
         return int(self.is_slow.sum())
 
     def __str__(self) -> str:

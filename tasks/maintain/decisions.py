@@ -249,7 +249,6 @@ def _is_equal(record: Decision, decision: dict[str, Any]) -> bool:
 
 
 def _write_decision(workspace: Workspace, decision: dict[str, Any]) -> Decision:
-    """Write a decision of the present user to the store, and return it."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError):  # a container may run as a user without a name

@@ -83,7 +83,6 @@ def plan_prune(rules: Rules, workspace: Workspace, today: date) -> Plan:
 
 
 def describe(plan: Plan, workspace: Workspace) -> Iterator[str]:
-    """Yield a line for each thing that a plan would do."""
     store = workspace.store
     for night, events in plan.events.items():
         yield f"thin {night}: {events} events, about {_megabytes(events * _EVENT_BYTES)} inside the warehouse"

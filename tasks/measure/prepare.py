@@ -38,8 +38,6 @@ ExportState = Literal["ready", "shared", "to export", "skipped", "unknown", "wro
 
 @dataclass(frozen=True)
 class ExportStatus:
-    """The state of the export of a model by a recipe."""
-
     state: ExportState
     """shared: another machine has exported it; skipped: the recipe has no meaning for the model; unknown: too large to
     be read for it; wrong: it cannot be exported."""
@@ -55,8 +53,6 @@ class ExportStatus:
 
 @dataclass(frozen=True)
 class ExportSnapshot:
-    """The exports of a sweep at one moment."""
-
     statuses: Mapping[Pair, ExportStatus] = field(default_factory=dict)
 
     @cached_property

@@ -26,8 +26,6 @@ from tasks.store.bundle_store import BundleStore
 
 @dataclass(frozen=True)
 class DeviceResults:
-    """The results of a device from earlier starts of a sweep."""
-
     records: Sequence[SessionRecord] = ()
     excluded: frozenset[str] = frozenset()
     """Ids of sessions whose results do not count: forgotten, or `unloadable`."""

@@ -27,7 +27,6 @@ def markdown_lines(explanation: Explanation) -> list[str]:
 
 
 def markdown_points(facts: Sequence[Fact]) -> list[str]:
-    """Return facts as list items of Markdown, a line each."""
     return [f"- {inline(joined(f'{fact.title}: ', separated(fact.sentences, ' ')))}" for fact in facts]
 
 

@@ -73,7 +73,6 @@ def _session_notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
 
 
 def _device_notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
-    """Yield notes on devices whose times mean nothing."""
     emulated, simulated = emulated_devices(rows)
     if simulated:
         yield Paragraph(
@@ -123,7 +122,6 @@ def _charts(rows: list[LatencyRow]) -> Iterator[Block]:
 
 
 def threads(answers: Answers) -> Section:
-    """Return the recommended number of threads of each model, and the times behind it."""
     rows = answers.rows(ThreadRow)
     if not rows:
         return Section("threads", "Threads", [Paragraph("No model was measured with several numbers of threads.")])

@@ -158,7 +158,6 @@ def _figures(answers: Answers) -> list[Figure]:
 
 
 def _counts(answers: Answers) -> str:
-    """Return how many sessions ran on how many devices, and how they ended."""
     sweep = answers.sweep
     outcomes = {
         "succeeded": sweep.succeeded,

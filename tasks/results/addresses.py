@@ -33,7 +33,6 @@ def sweep_page(sweep_id: str) -> str:
 
 
 def model_page(model: str) -> str:
-    """Return the address of a model; `model` is the name that pages show."""
     return f"models/{slug(model)}.html"
 
 

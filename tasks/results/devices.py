@@ -64,8 +64,6 @@ class Range(Number):
 
 @dataclass(frozen=True)
 class ConditionRow(Row):
-    """The range of a device's conditions before or after its sessions."""
-
     query = "conditions"
     device: Annotated[str, Device("Device")]
     without_times: str | None
@@ -107,7 +105,6 @@ class WaitRow(Row):
 
 
 def conditions_in_words(answers: Answers) -> Iterator[Text]:
-    """Yield a line for each device and moment with the conditions that it reported."""
     for row in answers.rows(ConditionRow):
         table = build_table([row], without=("device", "moment"))
         (cells,) = table.rows

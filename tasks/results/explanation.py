@@ -139,7 +139,6 @@ def explain_series(
 
 
 def _verdict_facts(reader: Reader, newest: VerdictRow) -> list[Fact]:
-    """Return what a verdict and its incident state."""
     every = read_incidents(reader)
     incident = find_incident(every, newest.incident_id) if newest.incident_id else find_accepted(every, newest)
     facts = [Fact("Incident", [with_code(f"{incident.line}.")])] if incident else []
@@ -275,7 +274,6 @@ def _export_again(model: str, precision: str) -> str:
 
 
 def _remedy(reader: Reader, night: VerdictRow, sessions: Sequence[str]) -> Iterator[Text]:
-    """Yield the steps after a verdict, most with a command."""
     if not night.sessions:
         command = ["etfarm", "sql", "newest-failures", "--model", night.model, "--device", night.device]
         yield ("Sessions that failed: ", Code(shlex.join(command)))

@@ -144,7 +144,6 @@ class IncidentRow(Row):
 
     @property
     def line(self) -> str:
-        """The incident in one line."""
         parts = [self.change, self.scope]
         if self.kind in ("accuracy", "failure"):
             parts.append(self.reason)

@@ -16,8 +16,6 @@ _HASH_DIGITS = 12
 
 @dataclass(frozen=True)
 class RunnerRow(Row):
-    """A runner: its devices, use and nights, in one sweep or in all."""
-
     query = "runners"
     runner_sha256: Annotated[str, Name("Runner", meaning="SHA-256 of its bundle, first digits", first=_HASH_DIGITS)]
     source_sha256: Annotated[

@@ -49,8 +49,6 @@ class ReportError(FarmError):
 
 @dataclass(frozen=True)
 class SweepRow(Row):
-    """A sweep and how its sessions ended."""
-
     query = "sweeps"
     sweep_id: Annotated[str, SweepId("Sweep")]
     name: str

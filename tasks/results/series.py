@@ -107,7 +107,6 @@ class SeriesRow(CellRow):
 
     @property
     def page(self) -> str:
-        """The address of its history."""
         return series_page(self.series_id, self.device)
 
 
@@ -165,7 +164,6 @@ class InterleavedRow(Row):
 
 
 def counts_in_words(rows: Sequence[SeriesRow]) -> str:
-    """Return how many series there are, and how many have each newest verdict."""
     counts: dict[str, int] = {}
     for row in rows:
         counts[row.verdict] = counts.get(row.verdict, 0) + 1

@@ -59,8 +59,6 @@ class Value(Words):
 
 @dataclass(frozen=True)
 class VerdictRow(CellRow):
-    """The verdict on one metric of one series on one device in a night."""
-
     query = "verdicts"
     verdict: Annotated[str, Words("Verdict", tone=lambda verdict: TONES.get(verdict, ""))]
     metric: Annotated[
@@ -209,7 +207,6 @@ def other_verdicts(verdicts: Sequence[VerdictRow]) -> list[VerdictRow]:
 
 
 def failing_verdicts(verdicts: Sequence[VerdictRow], fail_on: FailingVerdict) -> list[VerdictRow]:
-    """Return the verdicts that make a sweep Failed with this `fail_on`."""
     return [verdict for verdict in verdicts if verdict.verdict in _FAILING[fail_on]]
 
 

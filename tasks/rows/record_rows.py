@@ -58,7 +58,6 @@ def delegate_note(runs: Runs | None) -> str | None:
 
 
 def device_row(record: SessionRecord) -> Row:
-    """Return the row of `device`: the device as it was during the session."""
     device, facts = record.device, record.device.facts.model_dump()
     same_name = ("os", "os_version", "build", "soc", "cores", "memory_bytes", "arch", "platform", "sme", "sme2")
     return with_hash(
@@ -85,7 +84,6 @@ def _launcher(record: SessionRecord) -> str | None:
 
 
 def model_row(record: SessionRecord) -> Row:
-    """Return the row of `model`, one case of an exported program."""
     model = record.model
     return with_hash(
         {

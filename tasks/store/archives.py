@@ -175,7 +175,6 @@ def download_folder(store: BlobStore, name: str, folder: Path) -> bool:
 
 
 def pack_bundles(target: BinaryIO, sweep_id: str, bundles: Mapping[str, Path]) -> None:
-    """Write the folders of bundles, by session id, as one archive."""
     files = [
         (path.name != RECORD, f"{sweep_id}/{session_id}/{path.name}", path)
         for session_id, folder in bundles.items()

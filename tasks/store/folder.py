@@ -24,8 +24,6 @@ _COLLECTED = frozenset({"stdout.txt", "stderr.txt", "stats.json"})
 
 @dataclass(frozen=True)
 class BundleCheck:
-    """Result of comparing the files of a bundle with their hashes."""
-
     session_id: str
     sweep_id: str
     sha256: str | None

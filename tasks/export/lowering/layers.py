@@ -141,7 +141,6 @@ def _layer_nodes(
 
 
 def _operands(node: Any) -> list[Any]:
-    """Return the nodes that a call passes to its delegate or branches."""
     import torch
     from torch.utils import _pytree
 

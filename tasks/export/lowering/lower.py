@@ -124,7 +124,6 @@ class _Model:
 
     @property
     def modules(self) -> dict[str, Any]:
-        """The converted module of each method, for eager PyTorch."""
         return {name: each.reference for name, each in self.converted.items()}
 
 
@@ -153,7 +152,6 @@ def _convert_methods(methods: list[Method], recipe: Recipe, user_recipe: Any, *,
 
 
 def _write_case(model: _Model, case: CaseInputs, host: Outputs, folder: Path) -> Case:
-    """Write the tensors of a case to `folder`; return its entry for export.json. `host` are this machine's outputs."""
     method, setup = case.method, case.method.setup
 
     def write(kind: str, tensors: Iterable[Any]) -> Tensors:

@@ -29,8 +29,6 @@ _OPERATOR = re.compile(r"failed at instruction \d+:\d+ in operator (\S+?)\.?: 0x
 
 @dataclass(frozen=True)
 class Trial:
-    """Result of executing the cases on this machine."""
-
     outcome: str
     """`succeeded`, or `not tried here: cause`."""
     outputs: dict[str, Outputs] = field(default_factory=dict)

@@ -37,8 +37,6 @@ _STEP = 50
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The samples of a model with one method."""
-
     files: list[Path]
     method: Method
     """As the factory returns it."""
@@ -138,7 +136,6 @@ def add_samples(folder: Path, methods: list[Method], recipe: Recipe, *, needs_sc
 
 
 def keep_files(files: list[Path], folder: Path) -> None:
-    """Copy the files of samples into `samples/` of an export's folder."""
     (folder / "samples").mkdir()
     for path in files:
         shutil.copyfile(path, folder / "samples" / path.name)

@@ -49,7 +49,6 @@ class ExportOutcome:
 
 
 def out_of_memory(limit_bytes: int) -> ExportOutcome:
-    """Return the outcome of an export that needs more memory than its limit."""
     cause = (
         f"out of memory: it needs more than its limit of {limit_bytes / 1e9:.1f} GB, "
         "the memory available for it on this machine; free memory, or export on a machine with more"

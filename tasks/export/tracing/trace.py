@@ -71,7 +71,6 @@ def _flatten_outputs(program: Any) -> bool:
 
 
 def _keep_outputs(program: Any, is_kept: list[bool]) -> None:
-    """Remove the outputs of a program that are not kept."""
     node, signature = program.graph.output_node(), program.graph_signature
     if not all(is_kept):
         node.args = (tuple(compress(node.args[0], is_kept)),)

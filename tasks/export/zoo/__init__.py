@@ -38,5 +38,4 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 
 def source_file(name: str) -> Path:
-    """Return the source file that defines a model of the zoo."""
     return Path(str(sys.modules[MODELS[name].__module__].__file__))

@@ -79,7 +79,6 @@ class Series:
         return self._judge_beyond_step(current, night) or self._judge_against_level(current, night)
 
     def _is_accepted(self, night: Night) -> bool:
-        """Return whether the user accepted the present step before this night."""
         points = self.step.points
         return bool(points) and any(accepts(each, date.fromisoformat(points[0].night)) for each in night.accepted)
 

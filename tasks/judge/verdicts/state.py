@@ -80,7 +80,6 @@ def keep_state(
 
 
 def restore_series(state: SeriesState, metric: Metric) -> Series:
-    """Return the series that `keep_state` was called with."""
     series = Series(metric)
     series.min_level, series.newest_content = state.min_level, state.newest_content
     series.history = list(zip(state.history_nights, state.history_positions, strict=True))

@@ -113,7 +113,6 @@ def format_inaccuracy(sessions: Sequence[Sequence[Accuracy]]) -> str | None:
 
 
 def _exceeded_limit(row: Accuracy) -> str:
-    """Return the figure that makes an output inaccurate, with its limit."""
     if row.first_difference is not None:
         return f"token {row.first_difference} differs"
     if row.snr_db is not None and row.min_snr_db is not None and row.snr_db < row.min_snr_db:

@@ -189,16 +189,12 @@ class CategoryRow(CellRow):
 
 @dataclass(frozen=True)
 class UnknownOperatorRow(Row):
-    """An operator of the sweep without a category."""
-
     query = "unknown_operators"
     name: str
 
 
 @dataclass(frozen=True)
 class DelegateNoteRow(Row):
-    """A note on the times of a delegate's operators in a model."""
-
     query = "delegate_notes"
     model: str
     precision: str
