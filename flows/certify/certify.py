@@ -16,8 +16,8 @@ from flows.warehouse.readable import ask_warehouse
 from sql.errors import WarehouseError
 from tasks.bundle.cell import VARIANTS
 from tasks.judge.certify import checks
+from tasks.judge.certify.checks import Proof, problems
 from tasks.judge.certify.subject import Finding, Subject, open_subject
-from tasks.judge.certify.variants import Proof, problems
 from tasks.measure.plan import possible_variants
 from tasks.pages.markdown import escaped
 

@@ -211,6 +211,6 @@ def queue(inventory: InventoryOption = DEFAULT_INVENTORY, format: FormatOption =
     Asks the devices: a row for the sweep that measures, then for those that wait, in the order in which they get the
     device: the highest priority first, then the earliest.
     """
-    from flows.device.queue import queue_text
+    from flows.device.states import queue_text
 
     show_pieces(queue_text(inventory, format))

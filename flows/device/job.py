@@ -10,7 +10,7 @@ from flows.formatting import format_counts
 from tasks.bundle.record import SessionRecord, SweepNight
 from tasks.export.exported import Export
 from tasks.measure import prometheus
-from tasks.measure.finish_by import drop_reason
+from tasks.measure.clock import drop_reason
 from tasks.measure.interleaved import Batch
 from tasks.measure.plan import FIRST_SESSION, PlannedSession, export_for
 from tasks.measure.prepare import ExportSnapshot, Probe, Runners

@@ -22,7 +22,7 @@ from tasks.bundle.remedy import remedy
 from tasks.export.entry import AccuracyRequirement
 from tasks.export.exported import Export
 from tasks.measure import prometheus
-from tasks.measure.finish_by import FinishBy
+from tasks.measure.clock import FinishBy
 from tasks.measure.health import STRIKES, Registry
 from tasks.measure.plan import FIRST_SESSION, PlannedSession
 from tasks.measure.session.context import SessionContext, add_runner_facts, why_no_backend

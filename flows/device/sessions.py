@@ -8,7 +8,7 @@ from flows.device.job import DeviceJob, DeviceTally
 from flows.progress import board
 from tasks.bundle.record import SessionRecord
 from tasks.measure import prometheus
-from tasks.measure.finish_by import FinishBy, drop_reason
+from tasks.measure.clock import FinishBy, drop_reason
 from tasks.measure.plan import PlannedSession
 from tasks.measure.prepare import ExportSnapshot
 

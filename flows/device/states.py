@@ -1,15 +1,20 @@
 """The state and health of every device of an inventory: whether it answers, who holds it, why it cannot be used."""
 
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from devices.errors import DeviceError
-from devices.inventory import DeviceSpec, load_inventory, open_device
+from devices.inventory import SITE_VARIABLE, DeviceSpec, load_inventory, open_device
 from devices.ondevice.diagnostics import try_out
-from devices.ondevice.lease import current_holder, has_ended
+from devices.ondevice.lease import current_holder, device_queue, has_ended
 from devices.retry import probe
+from devices.untrusted import excerpt
 from tasks.measure.health import Health, Registry
+from tasks.pages.rows import as_text
 from tasks.store.workspace import Workspace
 
 UNREACHABLE = "unreachable"
@@ -89,3 +94,38 @@ def _probe_state(spec: DeviceSpec) -> tuple[str, str | None]:
     if holder and has_ended(holder):
         return f"idle: {holder} has ended, and the next sweep takes its lease over", None
     return (f"leased by {holder}" if holder else "idle"), None
+
+
+_COLUMNS = ("device", "turn", "sweep", "priority", "process", "since")
+_MAX_DEVICES_AT_ONCE = 32
+
+
+def queue_text(inventory: Path, form: str) -> Iterator[str]:
+    """Yield the queue in pieces: by device a row for the holder, then for those that wait, in their order.
+
+    A device that cannot be reached, or only by the worker of a lab, has one row with the cause. Raises InputError.
+    """
+    listed = load_inventory(inventory)
+    with ThreadPoolExecutor(_MAX_DEVICES_AT_ONCE) as pool:
+        rows = [row for each in pool.map(partial(_device_rows, listed.labs), listed.devices) for row in each]
+    return as_text(_COLUMNS, [rows], form, widest_cell=200)
+
+
+def _device_rows(labs: Collection[str], spec: DeviceSpec) -> list[tuple[Any, ...]]:
+    """Return the rows of a device: name, turn, sweep, priority, process, since."""
+    if spec.site in labs:
+        cause = f"in lab {spec.site}; run this command there with {SITE_VARIABLE}={spec.site}"
+        return [(spec.name, cause, None, None, None, None)]
+    try:
+        with open_device(spec) as device:
+            probe(device)
+            holder, waiting = device_queue(device)
+    except DeviceError as error:
+        return [(spec.name, f"unreachable: {error.cause}", None, None, None, None)]
+    turns = [(f"waits, {position}", each) for position, each in enumerate(waiting, 1)]
+    if holder:
+        turns.insert(0, ("has ended" if has_ended(holder) else "measures", holder))
+    return [
+        (spec.name, turn, excerpt(each.holder, 80), each.priority, each.process, excerpt(each.since, 80))
+        for turn, each in turns
+    ]

@@ -49,19 +49,9 @@ class Runs:
     """See Etdump."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Shape:
-    """What the runs of all ETDumps of one layout have in common; see Runs."""
-
-    rows: NDArray[np.int64]
-    """The rows of the events of executions in the ETDump."""
-    methods: NDArray[np.int64]
-    """The rows of `Method::execute` of each run."""
-    tree: tuple[TreeNode, ...]
-    run: NDArray[np.int64]
-    node: NDArray[np.int64]
-
-
+_Shape = tuple[NDArray[np.int64], NDArray[np.int64], tuple[TreeNode, ...], NDArray[np.int64], NDArray[np.int64]]
+"""What ETDumps of one layout have in common: the rows of events of executions and those of `Method::execute`, and
+`tree`, `run` and `node` of Runs."""
 _SHAPES: WeakKeyDictionary[Layout, _Shape] = WeakKeyDictionary()
 
 
@@ -70,18 +60,10 @@ def build_runs(dump: Etdump) -> Runs:
     shape = _SHAPES.get(dump.layout)
     if shape is None:
         shape = _SHAPES[dump.layout] = _shape(dump)
-    run_start = dump.start_ns[shape.methods]
-    return Runs(
-        execute_ns=dump.execute_ns,
-        run_start_ns=run_start,
-        tree=shape.tree,
-        run=shape.run,
-        node=shape.node,
-        start_ns=dump.start_ns[shape.rows] - run_start[shape.run],
-        dur_ns=dump.dur_ns[shape.rows],
-        self_ns=dump.self_ns[shape.rows],
-        delegate_notes=dump.delegate_notes,
-    )
+    rows, methods, tree, run, node = shape
+    run_start, of_events = dump.start_ns[methods], (dump.dur_ns[rows], dump.self_ns[rows])
+    start = dump.start_ns[rows] - run_start[run]
+    return Runs(dump.execute_ns, run_start, tree, run, node, start, *of_events, dump.delegate_notes)
 
 
 def _shape(dump: Etdump) -> _Shape:
@@ -104,7 +86,7 @@ def _shape(dump: Etdump) -> _Shape:
         above = int(node[parent[event]]) if parent[event] >= 0 else -1
         place = int(dump.chain_index[row]), int(dump.instruction_id[row])
         tree.append(TreeNode(above, KIND_NAMES[kind], name, *place, parse_operator(name, kind)))
-    return _Shape(rows, rows[dump.kind[rows] == EventKind.METHOD], tuple(tree), run, node)
+    return rows, rows[dump.kind[rows] == EventKind.METHOD], tuple(tree), run, node
 
 
 def events_of_each(count: int, run: NDArray[np.int64], columns: Sequence[NDArray[np.integer]]) -> int:

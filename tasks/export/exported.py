@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from devices.errors import FarmError, InputError
-from tasks.export.conversion import describe_export
-from tasks.export.outputs.sentences import fault_sentence, random_sentence
+from tasks.export.conversion import describe_export, fault_sentence, random_sentence
 from tasks.store.files import hash_file, remove_atomically
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ class NotApplicableError(ExportError):
 
 
 def describe_tensor(file: str, content: bytes, dtype: str, shape: Iterable[int]) -> dict[str, Any]:
-    """Return the entry of a tensor in export.json."""
     return {"file": file, "dtype": dtype, "shape": list(shape), "sha256": hashlib.sha256(content).hexdigest()}
 
 
@@ -166,11 +164,6 @@ class Export:
         return self.case.outputs
 
     @property
-    def input_name(self) -> str:
-        """What the measured input is called: the example inputs of a factory are random in most models."""
-        return "the inputs of the entry" if self.trial is None else "one random input"
-
-    @property
     def fault_notes(self) -> list[str]:
         """One sentence for each thing that is random in the model, or that ExecuTorch computes wrong."""
         wrong = [fault_sentence(self.fault, self.versions.get("executorch"))] if self.fault else []
@@ -211,7 +204,7 @@ class Export:
 
     @property
     def delegate_calls(self) -> tuple[tuple[int, int, str], ...] | None:
-        """Chain, instruction and backend of each delegate call of the case's method; None if they cannot be read."""
+        """Those of `program_method`; None if it cannot be read."""
         return self.program_method.delegate_calls if self.program_method else None
 
     @cached_property

@@ -41,27 +41,11 @@ from tasks.store.workspace import Workspace
 _MAX_CHARS = 500
 _Draft = tuple[str, dict[str, Any], Sequence[SeriesNight]]
 """Of a decision: what it does, its fields, and the nights of series that it is about."""
+_ADDING = ("cell_begin", "decision_touched", "series_reset", "decision_add")
+"""Statements of sql/loading that add the table `new_decision`."""
 MissingContent = tuple[SeriesNight, MissingFile]
 """A good night of a series, and which of its files is no longer stored."""
 _log = logging.getLogger(__name__)
-# From the day of an acceptance on: it may be of a change that began later. A revocation touches what the revoked
-# decision does.
-_TOUCHED = """
-INSERT INTO touched_series BY NAME
-SELECT series_id, min(least(changed.night, decided_at::DATE)) AS night
-FROM series
-JOIN (
-    SELECT * FROM new_decision
-    UNION ALL BY NAME
-    SELECT * FROM decision
-    WHERE decision_id IN (SELECT unnest([decision_id, revokes]) FROM new_decision)
-) AS changed
-    ON series.model = coalesce(changed.model, series.model)
-        AND series.precision = coalesce(changed.precision, series.precision)
-        AND series.variant = coalesce(changed.variant, series.variant)
-WHERE kind NOT IN ('note', 'revocation')
-GROUP BY series_id;
-"""
 
 
 def reset_baseline(workspace: Workspace, night: str | None, series: Selector, reason: str) -> list[str]:
@@ -170,13 +154,12 @@ def revoke(workspace: Workspace, decision_id: str, reason: str) -> str:
 
 def record_missing_files(workspace: Workspace, missing: Iterable[MissingContent]) -> None:
     """Record files of good nights that are no longer stored; what is recorded already is not repeated."""
-    recorded, drafts = read_decisions(workspace.store).missing_files if missing else {}, []
-    for good, file in missing:
-        if recorded.get(good.selector, {}).get(str(good.night)) != file:
-            drafts.append({"kind": "missing_file", "night": good.night, "series": good.selector, "reason": file})
-    for draft in drafts:
-        _write_decision(workspace, draft)
-    if drafts:
+    recorded = read_decisions(workspace.store).missing_files if missing else {}
+    new = [(good, file) for good, file in missing if recorded.get(good.selector, {}).get(str(good.night)) != file]
+    for good, file in new:
+        decision = {"kind": "missing_file", "night": good.night, "series": good.selector, "reason": file}
+        _write_decision(workspace, decision)
+    if new:
         _apply(workspace)
 
 
@@ -204,9 +187,7 @@ def store_decisions(warehouse: Path, decisions: Decisions) -> int:
 
             connection.register("new_decision", pa.Table.from_pylist(rows))
             statements = {file.name: file.text for file in sql_files("loading")}
-            connection.execute(statements["cell_begin"] + _TOUCHED + statements["series_reset"])
-            connection.execute("DELETE FROM decision WHERE decision_id IN (SELECT decision_id FROM new_decision)")
-            connection.execute("INSERT INTO decision BY NAME SELECT * FROM new_decision")
+            connection.execute("".join(statements[name] for name in _ADDING))
             connection.unregister("new_decision")
         notes = {record.id for record in decisions.records if record.kind == "note"}
         if any(notes.isdisjoint((record.id, record.revokes)) for record in missing):

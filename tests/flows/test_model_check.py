@@ -73,7 +73,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
         delegated=[{"operator": "aten.convolution.default", "count": 1}],
         left_out=[{"step": "a_pass", "method": None, "reason": "why"}], layers=[], type_changes=[], stored_bytes={},
         notes=["exported without a_pass: why"],
-        fault_notes=made.fault_notes, input_name="one random input", samples=None,
+        fault_notes=made.fault_notes, samples=None,
     )  # fmt: skip
     monkeypatch.setattr(model_check, "export_cases", lambda *_, **__: [export])
     runner = SimpleNamespace(runner_sha256="r", platform="linux-x86_64", backends=frozenset({"XnnpackBackend"}))

@@ -12,7 +12,7 @@ from devices.inventory import load_inventory
 from flows.device.job import DeviceTally
 from flows.labs.protocol import Order, Result, parse_message, read_shared, write_shared
 from tasks.export.entry import ModelEntry
-from tasks.measure.finish_by import drop_reason
+from tasks.measure.clock import drop_reason
 from tasks.measure.health import Health
 from tasks.store.blob_store import BlobStore
 from tests.fixtures.plans import NIGHT, a_spec

@@ -15,9 +15,8 @@ from tasks.bundle.record import SessionRecord
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.bundle.runner_stats import Stats
 from tasks.judge.comparison import compare
-from tasks.measure.clock import clock_ahead_s
+from tasks.measure.clock import FinishBy, clock_ahead_s, finish_moment
 from tasks.measure.early_stopping import EarlyStopping, median_interval_percent
-from tasks.measure.finish_by import FinishBy, finish_moment
 from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession, remaining_sessions
 from tasks.measure.sweep_file import SweepSpec
 from tests.fixtures.clock import set_clock

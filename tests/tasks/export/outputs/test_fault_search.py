@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from tasks.export.accuracy_limits import max_margin, recipe_limits
+from tasks.export.conversion import fault_sentence
 from tasks.export.factory import Method
 from tasks.export.lowering import lower
 from tasks.export.outputs import fault_search
 from tasks.export.outputs.fault_search import RUNTIME_TOLERANCE, find_fault, output_error
-from tasks.export.outputs.sentences import fault_sentence
 from tasks.export.references import CaseInputs
 from tests.fixtures.exports import as_module, build_here
 

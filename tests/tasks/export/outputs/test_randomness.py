@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from tasks.export.conversion import random_sentence
 from tasks.export.factory import Method
 from tasks.export.outputs import randomness
 from tasks.export.outputs.randomness import draws_in, find_random
-from tasks.export.outputs.sentences import random_sentence
 from tasks.export.references import CaseInputs
 from tests.fixtures.exports import as_module
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.judge.certify.variants import Proof, problems
+from tasks.judge.certify.checks import Proof, problems
 
 ON = Proof("linear", "sme2_on", "executed", 1.0, 1.0, 0.0, "accurate", 131.0, 60.0)
 SME1 = replace(ON, variant="sme1", proven_share=0.0, proven_sme1_share=1.0)
