@@ -1,4 +1,4 @@
--- The series that `new_decision` touches, and from which night on. An acceptance may be of a change that began later, so
+-- The series that `new_decision` touches, and from which night on. An acceptance may be of a change that began later:
 -- it counts from its day on. A revocation touches what the revoked decision does.
 INSERT INTO touched_series BY NAME
 SELECT series_id, min(least(changed.night, decided_at::DATE)) AS night
