@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import io
 import shutil
+import sys
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +21,10 @@ from pathlib import Path
 from tarfile import GNUTYPE_LONGLINK, GNUTYPE_LONGNAME, SOLARIS_XHDTYPE, XGLTYPE, XHDTYPE
 from typing import IO, Any, BinaryIO, Self, cast
 
-from backports import zstd
+if sys.version_info >= (3, 14):
+    from compression import zstd as zstd
+else:
+    from backports import zstd as zstd
 
 from devices.untrusted import UntrustedFileError, open_untrusted
 from tasks.bundle.names import MAX_FILE_BYTES, MAX_RECORD_BYTES, RECORD, checked_file_name

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from backports import zstd
 
 from sql.warehouse import query
 from tasks.bundle.record import BundleError
 from tasks.maintain.prune import Plan, pack_sweep, prune, prune_lock
+from tasks.store.archives import zstd
 from tests.fixtures.command import DataFolder, Etfarm
 from tests.fixtures.gated import stopped_at
 from tests.fixtures.nights import NEW, OLD, PRUNE, contents, write_nights

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from backports import zstd
 
 from tasks.bundle.names import MAX_FILE_BYTES, MAX_RECORD_BYTES
 from tasks.load.load import refusals
 from tasks.maintain.load_archive import load_archives
 from tasks.store import archives
-from tasks.store.archives import ArchiveError, unpack
+from tasks.store.archives import ArchiveError, unpack, zstd
 from tests.fixtures.warehouse import BundleMaker, edit, etdump_of
 
 SWEEP = "smoke-2026-11-20"
