@@ -52,7 +52,7 @@ class DeviceSpec(BaseModel):
     root: str | None = Field(default=None, description="absolute folder on the device that belongs to the farm")
     launcher: list[str] = Field(default_factory=list, description="words before every runner command")
     cpu_affinity: list[Annotated[int, Field(ge=0)]] = Field(
-        default_factory=list, description="cores that runners are bound to (Linux and Android)"
+        default_factory=list, description="CPU affinity: cores that runners are bound to (Linux and Android)"
     )
     platform: Platform | None = Field(
         default=None, description="platform of its runner, if it differs from the device's"

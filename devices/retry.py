@@ -26,7 +26,7 @@ class Policy:
     within_s: float = math.inf
     """No attempt begins later than this after the first one; a caller may state another time."""
     pause_s: float = 0.0
-    """Before the second attempt; doubled before each later one, up to `max_pause_s`."""
+    """Before the second attempt; doubled before each later one (exponential backoff), up to `max_pause_s`."""
     max_pause_s: float = 0.0
     """Not above `pause_s`: the pause stays the same."""
     errors: tuple[type[Exception], ...] = ()

@@ -1,4 +1,4 @@
-"""Brings a warehouse up to date when a writer opens it: numbered migrations, seeds, macros and views."""
+"""Brings a warehouse up to date when a writer opens it: numbered schema migrations, seeds, macros and views."""
 
 import csv
 import functools

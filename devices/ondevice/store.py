@@ -1,4 +1,4 @@
-"""Files on a device, named by their content: pushed once, verified on the device, shared by all controllers.
+"""A content-addressed store of files on a device: pushed once, verified on the device, shared by all controllers.
 
 `<root>/blobs/<sha256>` is a file, `<root>/trees/<sha256>/` a folder. Both get their final name by a rename after
 their hashes were verified on the device. They are verified again before every use: `<root>/verified/<sha256>` contains

@@ -26,7 +26,7 @@ _MAX_NAME_BYTES = 200  # file systems take 255; the store puts part of a hash in
 
 
 def checked_file_name(name: str) -> str:
-    """Return `name` unless it is a path, hidden, too long or unprintable: a path could lead out of a bundle's folder.
+    """Return `name` unless it is a path (path traversal), hidden, too long or unprintable.
 
     Raises PydanticCustomError, a ValueError.
     """

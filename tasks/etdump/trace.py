@@ -1,4 +1,4 @@
-"""A trace of an ETDump's runs in the Chrome JSON format, which Perfetto and other viewers open.
+"""A trace of an ETDump's runs in the Chrome JSON format, which Perfetto and other viewers draw as a flame graph.
 
 Unlike Perfetto's protobuf, JSON needs no package and opens in more viewers. Its times are fractional microseconds,
 which viewers truncate or round to nanoseconds, or calculate with; `_Microseconds` makes all of these correct.

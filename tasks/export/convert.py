@@ -101,7 +101,8 @@ def make_linear(module: Any) -> None:
 
 
 def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:
-    """Return the module with int8 weights per channel: activations calibrated, or dynamic (linear layers only).
+    """Return the module with int8 weights per channel: activations calibrated, or
+    dynamic quantization (linear layers only).
 
     Raises NotApplicableError if nothing can be quantized.
     """

@@ -1,6 +1,6 @@
 """The methods of a language model of transformers: reading prompts (prefill) and writing tokens (decoding).
 
-The cache is the static one of transformers' integration of ExecuTorch.
+The KV cache is the static one of transformers' integration of ExecuTorch.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Bisection: find the night that a change came with, and which of its inputs; needs no device."""
+"""Bisection over nights, not commits: find the night that a change came with and its inputs; needs no device."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where figures come from: runners, exported models, and what identifies a cell."""
+"""Where figures come from (provenance): runners, exported models, and what identifies a cell."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

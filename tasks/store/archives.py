@@ -5,8 +5,8 @@ contains `<sweep_id>/<session_id>/<file>`. Every session.json is at its beginnin
 without the other files. `tar --zstd -xf` in the folder of the bundles restores the folders. An archive that
 `tar --zstd -cf` wrote can be read as well; reading its records takes a pass over all of it.
 
-A few kilobytes can expand to terabytes. Therefore the headers of an entry, the size of a file and the ratio of the
-expansion are limited.
+A few kilobytes can expand to terabytes (a zip bomb). Therefore the headers of an entry, the size of a file and the
+ratio of the expansion are limited.
 """
 
 import contextlib

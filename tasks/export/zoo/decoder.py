@@ -23,7 +23,7 @@ def decoder_small() -> dict[str, Any]:
 
 
 def llama_2l() -> dict[str, Any]:
-    """Return Llama: 2 layers, hidden size 512, vocabulary of 4096; with the methods of `generate` in a sweep file."""
+    """Return Llama: 2 layers, hidden size 512, vocabulary of 4096; with the methods of `generate`, fixed here."""
     from transformers import LlamaConfig
 
     return _build_language_model(LlamaConfig(**_two_layer_sizes(), num_key_value_heads=4))

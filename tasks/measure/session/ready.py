@@ -1,4 +1,4 @@
-"""Wait until a device is ready for a session and record the wait for each limit; the baseline of its calibration.
+"""Wait until a device is ready for a session, such as after thermal throttling, and record the wait for each limit.
 
 The runner's calibration load shows a processor that is slow although no sensor reports it. The farm keeps the times of
 each device beside its health, by what they depend on: serial number, OS build, runner and launcher.
