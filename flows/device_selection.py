@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from devices.errors import InputError, Mistakes
 from devices.inventory import DeviceSpec, load_inventory
 from tasks.bundle.record import SweepNight
-from tasks.measure.sweep_file import SweepSpec
-from tasks.measure.sweep_filter import SweepFilter, select_names, selector_mismatches
+from tasks.measure.sweep_file import SweepFilter, SweepSpec, select_names, selector_mismatches
 from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from flows.sweep_dispatch import BatchDispatcher, SweepDispatcher
 from flows.sweep_result import SweepResult, log_verdicts, notify_end, notify_of_error, read_noise_lines, read_verdicts
 from flows.warehouse.publish import folder_session_id, load_store, unloadable_sessions, write_report
 from tasks.measure.clock import finish_moment
-from tasks.measure.sweep_file import read_sweep
-from tasks.measure.sweep_filter import SweepFilter
+from tasks.measure.sweep_file import SweepFilter, read_sweep
 from tasks.measure.sweep_night import night_or_today, read_source, sweep_night
 from tasks.pages.report import record_dropped
 from tasks.results.verdicts import FailingVerdict, VerdictRow

@@ -19,8 +19,7 @@ from devices.inventory import load_inventory
 from devices.ondevice.lease import device_queue
 from devices.untrusted import sanitize_line
 from sql.errors import WarehouseError
-from tasks.bundle.record import BundleError
-from tasks.bundle.session_json import parse_record
+from tasks.bundle.record import BundleError, parse_record
 from tasks.etdump.xnntrace import selected_kernels
 from tasks.load.snapshot import newest_snapshot
 from tasks.measure.health import HealthError, Registry

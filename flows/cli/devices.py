@@ -145,7 +145,7 @@ def why(
     """
     from devices.errors import InputError
     from flows.device.states import device_states
-    from tasks.measure.sweep_filter import selector_mismatches
+    from tasks.measure.sweep_file import selector_mismatches
     from tasks.pages.rows import as_text
 
     for word in selector:

@@ -203,7 +203,7 @@ def _accuracy_lines(case: "CheckedCase") -> Iterator[str]:
 
 
 def _case_as_json(case: "CheckedCase") -> dict[str, Any]:
-    export, (delegated, portable) = case.export, _count_operators(case)
+    export, row, (delegated, portable) = case.export, case.samples, _count_operators(case)
     return {
         "model": export.model,
         "precision": export.precision,
@@ -225,7 +225,7 @@ def _case_as_json(case: "CheckedCase") -> dict[str, Any]:
             for each in case.portable
         ],
         "max_abs_error": _max_abs_error(case) if case.has_time else None,
-        "samples": _samples_as_json(case),
+        "samples": [row.samples.model_dump() | {"worst_snr_db": row.snr_db}] if row and row.samples else [],
         "left_out": export.left_out,
         "converted": describe_conversion(export.layers),
         "layers": export.layers,
@@ -234,11 +234,6 @@ def _case_as_json(case: "CheckedCase") -> dict[str, Any]:
         "notes": export.notes,
         "problem": case.problem,
     }
-
-
-def _samples_as_json(case: "CheckedCase") -> list[dict[str, Any]]:
-    row = case.samples
-    return [row.samples.model_dump() | {"worst_snr_db": row.snr_db}] if row and row.samples else []
 
 
 def _count_operators(case: "CheckedCase") -> tuple[int, int]:

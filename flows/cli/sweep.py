@@ -75,8 +75,7 @@ def sweep(
     With --model, --precision, --variant or --device it measures a part; a later start of the whole sweep, the rest.
     """
     from flows.device_selection import SweepRequest, apply_filter, choose_devices, match_devices
-    from tasks.measure.sweep_file import read_sweep
-    from tasks.measure.sweep_filter import SweepFilter
+    from tasks.measure.sweep_file import SweepFilter, read_sweep
     from tasks.measure.sweep_night import night_or_today, parse_night, sweep_night
 
     workspace = Workspace(data_dir.absolute(), warehouse, bundles)

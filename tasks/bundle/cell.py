@@ -13,7 +13,6 @@ Mode = Literal["timing", "profile", "selected", "trace", "numerics"]
 """timing: latency; profile: executed kernels, sampled by the farm's runner; selected: those that XNNPACK selected
 for the model, found by the farm's runner; trace: the same, logged by a registered runner; numerics: values inside the
 model, returned by a program made for it."""
-MODES: tuple[Mode, ...] = get_args(Mode)
 XNNPACK = "XnnpackBackend"
 """The id of XNNPACK in programs."""
 AS_IS = "as_is"

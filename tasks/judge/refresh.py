@@ -116,7 +116,9 @@ def _judge_nights(
     its figure is NULL. A series that cannot be judged is logged and has no verdict.
     """
     connection.execute(f"CREATE OR REPLACE TEMP TABLE night_to_judge AS {_QUERIES[query]}")
-    coverage = _read_coverage(connection) if LATENCY not in metrics else {}
+    # Planning the query of the SME coverage takes as long as all others.
+    covered = connection.execute(_QUERIES["coverage_to_judge"]).fetchall() if LATENCY not in metrics else []
+    coverage = {cell: [share] for cell, share in covered}
     counts = connection.execute("SELECT series_id, count(*) FROM night_to_judge GROUP BY ALL ORDER BY ALL").fetchall()
     series, incomplete, reported = [row[0] for row in counts], list[_Key](), time.monotonic()
     size = min(_MAX_SERIES, 1 + _MAX_NIGHTS // max((nights for _, nights in counts), default=1))
@@ -131,11 +133,6 @@ def _judge_nights(
             _log.info("judged the %s of %d of %d series", names, first + len(chunk), len(series))
             reported = time.monotonic()
     return incomplete
-
-
-def _read_coverage(connection: duckdb.DuckDBPyConnection) -> dict[str, list[float]]:
-    """Return the SME coverage by cell; planning its query takes as long as all others."""
-    return {cell: [share] for cell, share in connection.execute(_QUERIES["coverage_to_judge"]).fetchall()}
 
 
 def _judge_rows(

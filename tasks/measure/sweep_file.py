@@ -1,15 +1,18 @@
-"""The sweep file: what to measure, and how often."""
+"""The sweep file: what to measure, and how often; and the part of it that one start measures."""
 
 import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
 
 from devices.checked_yaml import load_checked
-from devices.errors import FarmError
+from devices.errors import FarmError, InputError
 from devices.start_limits import Limits
+from devices.suggest import did_you_mean
 from tasks.bundle.cell import AS_IS, Mode, Variant
+from tasks.bundle.model_names import find_model, short_names
 from tasks.bundle.robust_statistics import ALERT_SESSIONS, MIN_SESSIONS
 from tasks.export.entry import EXPORT_DEADLINE_S, ModelEntry
 from tasks.export.recipes import recipe_name
@@ -193,3 +196,56 @@ class SweepSpec(MeasurementSettings, frozen=True):
 def read_sweep(path: Path) -> SweepSpec:
     """Read and check a sweep file; raises InputError with one sentence: file, line and correction."""
     return load_checked(path, SweepSpec)
+
+
+class SweepFilter(BaseModel, extra="forbid", frozen=True):
+    """The part of a sweep to measure; empty: all of it. Its sessions have the same ids as in the whole sweep."""
+
+    models: list[str] = Field(default=[], description="Models, as the sweep file names them or as pages show them.")
+    precisions: list[str] = Field(default=[], description="Precisions in the sweep file; as_is for .pte files.")
+    variants: list[str] = Field(default=[], description="Variants in the sweep file.")
+    devices: list[str] = Field(default=[], description="Names of devices that the sweep selects.")
+
+    def apply(self, spec: SweepSpec) -> SweepSpec:
+        """Return the sweep with this part of its matrix; raises InputError for what the sweep does not have.
+
+        The comparison for noise belongs to the whole sweep: a part leaves it out.
+        """
+        if self == SweepFilter():
+            return spec
+        recipes = [recipe_name(each) if each != AS_IS else each for each in self.precisions]
+        all_recipes = list(dict.fromkeys(recipe for _, recipe in spec.pairs))
+        names = {model.name: model for model in spec.models}
+        listed = short_names(names)
+        chosen = select_names([find_model(each, listed) or each for each in self.models], names, "model", spec.name)
+        precisions = select_names(recipes, all_recipes, "precision", spec.name)
+        variants = select_names(self.variants, spec.variants, "variant", spec.name)
+        with_precision = {model.name for model, recipe in spec.pairs if recipe in precisions}
+        models = [names[name] for name in chosen if name in with_precision]
+        if not models:
+            raise InputError(f"the sweep {spec.name} has none of these --model in these --precision")
+        # Without a recipe only .pte files are left, which no recipe concerns.
+        precisions = [each for each in precisions if each != AS_IS] or spec.precisions
+        changed = {"models": models, "precisions": precisions, "variants": variants, "noise_sessions": 0}
+        return spec.model_copy(update=changed)
+
+
+def select_names(requested: Sequence[str], available: Iterable[str], kind: str, sweep: str) -> list[str]:
+    """Return `requested` in the order of `available`, all of these if it is empty; InputError for an unknown name."""
+    every: Collection[str] = list(available)
+    for each in requested:
+        if each not in every:
+            raise InputError(
+                f"--{kind} {each}: the sweep {sweep} has no such {kind}; it has {', '.join(every)}"
+                f"{did_you_mean(each, every)}"
+            )
+    return [each for each in every if each in requested or not requested]
+
+
+def selector_mismatches(selector: Mapping[str, str], labels: Mapping[str, Any]) -> list[str]:
+    """Return the reasons why a device with `labels` does not match `selector`; empty if it matches."""
+    return [
+        f"label {key} is {labels.get(key, 'not set')!s}, the sweep selects {value}"
+        for key, value in selector.items()
+        if str(labels.get(key)) != value
+    ]

@@ -23,7 +23,7 @@ from tasks.results.reader import Answers, ReportError
 from tasks.results.sessions import failure_counts_in_words
 from tasks.results.table import Table
 from tasks.results.text import counted, duration, listed, numbered
-from tasks.results.verdicts import is_compared, latency_verdicts, other_verdicts, read_sweep_verdicts
+from tasks.results.verdicts import latency_verdicts, other_verdicts, read_sweep_verdicts
 from tasks.store.files import write_complete
 
 SectionOf = Callable[[Answers], Section]
@@ -147,7 +147,7 @@ def _figures(answers: Answers) -> list[Figure]:
     if others := other_verdicts(worse):
         compared.append(Figure(f"{len(others):,}", "other figures worse", "bad"))
     return [
-        *(compared if is_compared(read_sweep_verdicts(answers)) else []),
+        *(compared if any(row.baseline_nights for row in read_sweep_verdicts(answers)) else []),
         Figure(f"{sweep.succeeded:,}", "succeeded"),
         Figure(f"{sweep.failed:,}", "failed", "bad" if sweep.failed else "quiet"),
         Figure(f"{sweep.invalid:,}", "invalid", "bad" if sweep.invalid else "quiet"),

@@ -22,7 +22,7 @@ _LIKELY_REASONS = {
     "never": "no {operator} of this model with these data types ran on SME",
 }
 """By the values of likely_reason in the view sme2_operator_coverage."""
-_NO_SPEEDUPS = {
+NO_SPEEDUPS = {
     "inaccurate on": "inaccurate outputs with SME2",
     "inaccurate off": "inaccurate outputs without SME2",
     "inaccurate both": "inaccurate outputs with and without SME2",
@@ -121,11 +121,6 @@ def describe_differences(differences: Sequence[Difference] | None) -> str | None
 def describe_likely_reason(data: Mapping[str, str] | None) -> str | None:
     """Return why an operator did not run on SME: `reason` is a value of likely_reason, `operator` a name."""
     return _LIKELY_REASONS[data["reason"]].format(operator=data["operator"]) if data else None
-
-
-def describe_missing_speedup(reason: str) -> str:
-    """Return why a pair with times has no speed-up; `reason` is that of the view sme2_speedup."""
-    return _NO_SPEEDUPS[reason]
 
 
 def describe_purpose(purpose: str) -> str:

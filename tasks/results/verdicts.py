@@ -215,11 +215,6 @@ def verdict_tone(verdict: str) -> Tone:
     return "good" if verdict in ("improvement", "device faster") else TONES.get(verdict, "")
 
 
-def is_compared(verdicts: Sequence[VerdictRow]) -> bool:
-    """Return whether any series could be compared with an earlier night."""
-    return any(verdict.baseline_nights for verdict in verdicts)
-
-
 def has_answer(verdicts: Sequence[VerdictRow]) -> bool:
     """Return whether the verdicts state more than a first night."""
     return any(verdict.verdict != "new" for verdict in verdicts)

@@ -10,7 +10,7 @@ from typing import Any
 
 from devices.errors import FarmError
 from devices.untrusted import UntrustedFileError, parse_json, read_untrusted, sanitize_line
-from tasks.bundle.layer_drift import read_layer_drift
+from tasks.bundle.accuracy import read_layer_drift
 from tasks.bundle.names import ETDUMP, LAYER_DRIFT, MAX_FILE_BYTES, MAX_LOG_BYTES, MAX_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.etdump.columns import Etdump

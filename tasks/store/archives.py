@@ -28,8 +28,7 @@ else:
 
 from devices.untrusted import UntrustedFileError, open_untrusted
 from tasks.bundle.names import MAX_FILE_BYTES, MAX_RECORD_BYTES, RECORD, checked_file_name
-from tasks.bundle.record import BundleError
-from tasks.bundle.session_json import parse_record
+from tasks.bundle.record import BundleError, parse_record
 from tasks.store.blob_store import BlobStore
 from tasks.store.files import work_folder
 from tasks.store.folder import BundleCheck, find_results

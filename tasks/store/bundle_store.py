@@ -16,8 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from devices.untrusted import read_json
 from tasks.bundle.names import RECORD
-from tasks.bundle.record import BundleError, SessionRecord
-from tasks.bundle.session_json import parse_record
+from tasks.bundle.record import BundleError, SessionRecord, parse_record
 from tasks.store.blob_store import BlobStore
 from tasks.store.folder import BundleCheck
 

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from devices.untrusted import UntrustedFileError, hash_untrusted, open_untrusted, read_untrusted
 from tasks.bundle.names import MAX_FILE_BYTES, MAX_RECORD_BYTES, RECORD
-from tasks.bundle.record import BundleError, FileRecord, SessionRecord
-from tasks.bundle.session_json import parse_record, record_text
+from tasks.bundle.record import BundleError, FileRecord, SessionRecord, parse_record, record_text
 from tasks.store.files import UNFINISHED, hash_file, publish_folder
 
 _SESSION_ID = re.compile(r"[0-9a-f]{16}")

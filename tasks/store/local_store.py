@@ -7,8 +7,7 @@ from pathlib import Path
 
 from devices.untrusted import UntrustedFileError
 from tasks.bundle.names import RECORD
-from tasks.bundle.record import BundleError, SessionRecord
-from tasks.bundle.session_json import parse_record, parse_records
+from tasks.bundle.record import BundleError, SessionRecord, parse_record, parse_records
 from tasks.store.archives import SUFFIX, archive_path, find_archives, packed_records, unpack_bundles, verify_archive
 from tasks.store.blob_store import BlobStore
 from tasks.store.bundle_store import NOT_SWEEPS, BundleStore, FetchedBundles, LoadedSessions

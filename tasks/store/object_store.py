@@ -18,8 +18,7 @@ from typing import Any, cast
 from fsspec.callbacks import Callback
 
 from tasks.bundle.names import MAX_FILE_BYTES, MAX_RECORD_BYTES, RECORD
-from tasks.bundle.record import BundleError, FileRecord, SessionRecord
-from tasks.bundle.session_json import Text, parse_record, parse_records, record_text
+from tasks.bundle.record import BundleError, FileRecord, SessionRecord, Text, parse_record, parse_records, record_text
 from tasks.store.blob_store import SHARED, BlobStore, file_system, read_files, storage_errors, validate_location
 from tasks.store.bundle_store import NOT_SWEEPS, BundleStore, FetchedBundles, LoadedSessions
 from tasks.store.files import hash_file, publish_folder, wait_if_ending

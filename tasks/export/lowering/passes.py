@@ -132,12 +132,6 @@ def output_tolerance(program: Any) -> tuple[float, bool]:
     return _TOLERANCE, True
 
 
-def distance_in_tolerances(actual: Sequence[Any], expected: Sequence[Any], program: Any) -> float:
-    """Return the `largest_distance` of outputs of a program in units of its `output_tolerance`."""
-    tolerance, with_integers = output_tolerance(program)
-    return largest_distance(actual, expected, with_integers=with_integers) / tolerance
-
-
 def largest_distance(actual: Sequence[Any], expected: Sequence[Any], *, with_integers: bool) -> float:
     """Return the largest difference of two lists of tensors, relative to the largest finite value expected.
 

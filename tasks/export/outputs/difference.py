@@ -75,7 +75,8 @@ def has_choices(dtype: str, shape: tuple[int, ...]) -> bool:
 
 def compare_tensors(got: TensorFile, want: TensorFile) -> Difference:
     """Compare a tensor with its reference, which has as many elements; their types may differ."""
-    elements = _block_elements(want.dtype, want.shape)
+    row_elements = want.shape[-1] if has_choices(want.dtype, want.shape) else 1  # whole rows, where a row is a choice
+    elements = max(BLOCK_ELEMENTS // row_elements, 1) * row_elements
     return _compare(_blocks(got, elements), _blocks(want, elements), want.dtype, want.shape)
 
 
@@ -83,12 +84,6 @@ def compare_values(got: NDArray[Any], want: NDArray[Any]) -> Difference:
     """Compare an array with its reference, as `compare_tensors` does."""
     one, other = (each.reshape(-1).astype(np.float64) for each in (got, want))
     return _compare([one] if len(one) else [], [other] if len(other) else [], str(want.dtype), want.shape)
-
-
-def _block_elements(dtype: str, shape: tuple[int, ...]) -> int:
-    """Return the elements of a block: whole rows, where a row is a choice."""
-    row_elements = shape[-1] if has_choices(dtype, shape) else 1
-    return max(BLOCK_ELEMENTS // row_elements, 1) * row_elements
 
 
 def _compare(got: Iterable[_Values], want: Iterable[_Values], dtype: str, shape: tuple[int, ...]) -> Difference:
@@ -101,9 +96,9 @@ def _compare(got: Iterable[_Values], want: Iterable[_Values], dtype: str, shape:
             agrees = _same_choice(one.reshape(-1, shape[-1]), other.reshape(-1, shape[-1]))
             rows += len(agrees)
             agreeing += int(agrees.sum())
-    if has_rows:
-        return sums.difference(agreeing / rows if rows else None)
-    return sums.difference(None if is_floating(dtype) else sums.equal_share())
+    if not has_rows and not is_floating(dtype):
+        agreeing, rows = sums.equal, sums.elements
+    return sums.difference(agreeing / rows if rows else None)
 
 
 def first_difference(
@@ -161,9 +156,6 @@ class _Sums:
             self.noise += _dot(error, error)
             self.got_signal += _dot(got, got)
             self.product += _dot(got, want)
-
-    def equal_share(self) -> float | None:
-        return self.equal / self.elements if self.elements else None
 
     def difference(self, agreement: float | None) -> Difference:
         snr_db = 10 * (math.log10(self.signal) - math.log10(self.noise)) if self.signal > 0 and self.noise > 0 else None

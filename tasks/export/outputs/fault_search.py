@@ -17,7 +17,7 @@ from typing import Any
 from tasks.export.accuracy_limits import max_margin, recipe_limits
 from tasks.export.exported import first_line
 from tasks.export.factory import Inputs, Method
-from tasks.export.lowering.passes import distance_in_tolerances, largest_distance, output_tolerance, relative_noise
+from tasks.export.lowering.passes import largest_distance, output_tolerance, relative_noise
 from tasks.export.lowering.trial import execute_on_host
 from tasks.export.outputs.difference import first_difference
 from tasks.export.process.sandbox import is_failed_allocation
@@ -204,8 +204,9 @@ def _compare_part(part: Any, nodes: Sequence[Any], inputs: Inputs, whole: Any, l
         case = CaseInputs("", Method("forward", part, inputs), inputs)
         actual = execute_on_host(pte, [case], log).outputs[""]
         called = {call.operator for method in read_program(pte) for call in method.calls if call.operator}
+    tolerance, with_integers = output_tolerance(whole)
     for node, one, other in zip(nodes, actual, expected, strict=True):
-        if distance_in_tolerances([one], [other], whole) > RUNTIME_TOLERANCE:
+        if largest_distance([one], [other], with_integers=with_integers) > RUNTIME_TOLERANCE * tolerance:
             name = str(node.target).replace(".", "::", 1).split(".")[0]
             kernel = next((each for each in called if each.split(".")[0] == name), "XNNPACK")
             return _describe_difference(node, kernel, one, other)

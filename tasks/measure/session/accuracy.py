@@ -9,9 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from devices.errors import FarmError
-from tasks.bundle.accuracy import Accuracy
+from tasks.bundle.accuracy import Accuracy, Layer, LayerDrift
 from tasks.bundle.elements import elements_at, is_floating
-from tasks.bundle.layer_drift import Layer, LayerDrift
 from tasks.bundle.names import LAYER_DRIFT
 from tasks.export.accuracy_limits import AccuracyLimits, max_margin
 from tasks.export.entry import AccuracyRequirement

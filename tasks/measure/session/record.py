@@ -20,9 +20,16 @@ from devices.ondevice.job import JobResult
 from devices.untrusted import excerpt
 from tasks.bundle.accuracy import Accuracy
 from tasks.bundle.names import RECORD
-from tasks.bundle.record import DeviceRecord, FileRecord, LimitCheck, ModelRecord, RunnerRecord, SessionRecord
+from tasks.bundle.record import (
+    DeviceRecord,
+    FileRecord,
+    LimitCheck,
+    ModelRecord,
+    RunnerRecord,
+    SessionRecord,
+    record_text,
+)
 from tasks.bundle.runner_stats import Stats
-from tasks.bundle.session_json import record_text
 from tasks.bundle.values import first_mistake
 from tasks.etdump.tree import Runs
 from tasks.export.conversion import count_layers

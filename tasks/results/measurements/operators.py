@@ -130,10 +130,6 @@ class PortableOperatorRow(Row):
         return Cell(NO_REASON, tone="quiet") if self.count is not None else NOTHING
 
 
-def _worst_of(cells: int) -> str:
-    return f", worst of {cells} cells" if cells > 1 else ""
-
-
 def portable_in_words(rows: Sequence[PortableRow]) -> Iterator[Text]:
     """Yield the models with over 5 % of the time in portable operators, by their worst cell; else the largest share."""
     if not rows:
@@ -144,14 +140,11 @@ def portable_in_words(rows: Sequence[PortableRow]) -> Iterator[Text]:
     over = [row for row in worst.values() if row.share > HEAVY_SHARE]
     if over:
         cells = Counter(row.model for row in rows)
-        named = [
-            (
-                Code(row.model),
-                f" {row.precision} {device_and_conditions(row)} ({in_percent(row.share)}, "
-                f"{counted(row.sessions, 'session')}{_worst_of(cells[row.model])})",
-            )
-            for row in over[:_MAX_MODELS_NAMED]
-        ]
+        named: list[Text] = []
+        for row in over[:_MAX_MODELS_NAMED]:
+            worst_of = f", worst of {cells[row.model]} cells" if cells[row.model] > 1 else ""
+            basis = f"{in_percent(row.share)}, {counted(row.sessions, 'session')}{worst_of}"
+            named.append((Code(row.model), f" {row.precision} {device_and_conditions(row)} ({basis})"))
         yield joined(
             f"Portable operators take more than {rounded_percent(HEAVY_SHARE)} of the time in ", separated(named), "."
         )

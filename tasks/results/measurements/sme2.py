@@ -9,7 +9,7 @@ from tasks.results.cells import CellRow, PairRow, by_cell_or_pair
 from tasks.results.devices import DeviceRow
 from tasks.results.measurements.latency import NO_INTERVAL, LatencyRow
 from tasks.results.reader import Answers
-from tasks.results.sentences import describe_missing_speedup
+from tasks.results.sentences import NO_SPEEDUPS
 from tasks.results.table import NOTHING, Calls, Cell, Milliseconds, Name, Number, Percent, Row, Signed, Words, toned
 from tasks.results.text import TIMES, Code, Text, counted, in_ms, in_percent, series_conditions
 
@@ -81,7 +81,7 @@ class SpeedupRow(PairRow):
         """Return the interval of the speed-up, or why there is none."""
         if self.speedup is None:
             is_known = self.reason is not None and not self.without_times
-            return Cell(describe_missing_speedup(str(self.reason)), tone="bad") if is_known else NOTHING
+            return Cell(NO_SPEEDUPS[str(self.reason)], tone="bad") if is_known else NOTHING
         speedup = self.comparison
         if speedup.low is None or speedup.high is None:
             return Cell("insufficient data", tone="quiet")

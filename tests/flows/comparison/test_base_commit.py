@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from devices.errors import FarmError, InputError
-from flows.comparison import base_commit
-from flows.comparison.base_commit import export_both
+from flows.cli import compare_files
+from flows.cli.compare_files import export_both
 
 MODEL = "./model.py:make"
 # Stands in for `etfarm model export`: copies the model's file as its export, and fails for a model that is empty.
@@ -29,7 +29,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout, in whose folder the process is: two commits of a model, and a change that is not committed."""
     (tmp_path / "python").write_text(_EXPORT, encoding="utf-8")
     (tmp_path / "python").chmod(0o755)
-    monkeypatch.setattr(base_commit, "sys", SimpleNamespace(executable=str(tmp_path / "python")))
+    monkeypatch.setattr(compare_files, "sys", SimpleNamespace(executable=str(tmp_path / "python")))
     monkeypatch.setenv("OUT", str(tmp_path))
     (folder := tmp_path / "checkout" / "models").mkdir(parents=True)
     monkeypatch.chdir(folder)

@@ -8,8 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.bundle.claims import real_serial
-from tasks.bundle.record import BundleError, DeviceRecord
-from tasks.bundle.session_json import parse_record
+from tasks.bundle.record import BundleError, DeviceRecord, parse_record
 from tests.fixtures.plans import a_spec, ended, planned
 
 DAY = timedelta(days=1)

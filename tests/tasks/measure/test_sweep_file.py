@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from devices.errors import InputError
-from tasks.measure.sweep_file import read_sweep
-from tasks.measure.sweep_filter import SweepFilter
+from tasks.measure.sweep_file import SweepFilter, read_sweep
 from tasks.measure.sweep_night import night_or_today, parse_night, sweep_night
 from tests.fixtures.paths import DEPLOYMENTS
 from tests.fixtures.plans import a_spec, planned

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tasks.bundle.names import MAX_RECORD_BYTES
-from tasks.bundle.record import BundleError, FileRecord
-from tasks.bundle.session_json import record_text
+from tasks.bundle.record import BundleError, FileRecord, record_text
 from tasks.store import blob_store
 from tasks.store.bundle_store import BundleStore, FetchedBundles
 from tasks.store.workspace import Workspace

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sql.warehouse import query
+from tasks.bundle.accuracy import Layer, read_layer_drift
 from tasks.bundle.cell import Cell
-from tasks.bundle.layer_drift import Layer, read_layer_drift
 from tasks.bundle.names import LAYER_DRIFT
 from tasks.export.exported import Export
 from tasks.load.load import load_paths
