@@ -188,10 +188,7 @@ class Inventory(BaseModel):
 
 
 def load_inventory(path: Path) -> Inventory:
-    """Read and check an inventory file; raises InputError with file, line and correction.
-
-    The lab that this machine belongs to (ETFARM_SITE) is left out of `labs`.
-    """
+    """Read an inventory, without this machine's lab (ETFARM_SITE) in `labs`; raises InputError with file and line."""
     if not path.exists():
         raise InputError(f"{path}: no such inventory; pass one with --inventory")
     from devices.settings import settings  # slow to import

@@ -89,10 +89,7 @@ class LocalDevice(Device):
         """Do nothing: there is no connection."""
 
     def _read_until_end(self, process: subprocess.Popen[bytes], argv: Sequence[str], end: float) -> tuple[bytes, bytes]:
-        """Return both streams of a process that ended.
-
-        Raises subprocess.TimeoutExpired at `end` (monotonic, seconds), OutputTooLong beyond the limit of the output.
-        """
+        """Return both streams at the end; TimeoutExpired at `end` (monotonic, s), OutputTooLong above the limit."""
         streams = {stream.fileno(): bytearray() for stream in (process.stdout, process.stderr) if stream}
         with selectors.DefaultSelector() as selector:
             for descriptor in streams:

@@ -57,10 +57,7 @@ def end_group_words(pid: int) -> list[str]:
 
 
 def take_pid(name: str, stdout: bytearray) -> int | None:
-    """Remove and return the process id, the first line of a command's output; None until it has arrived.
-
-    Raises DeviceRefused if the line is another one.
-    """
+    """Remove and return the process id, the first line printed; None before it arrived. DeviceRefused for another."""
     if b"\n" not in stdout:
         return None
     line, _, rest = stdout.partition(b"\n")

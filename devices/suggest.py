@@ -5,10 +5,7 @@ from collections.abc import Iterable
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:
-    """Return the end of an error message, "; did you mean `x`?", with the one nearest to `word`.
-
-    Empty if none is near, or if `word` is one of `words`. Case is ignored.
-    """
+    """Return "; did you mean `x`?" with the word nearest to `word`, in any case; empty if none is near or one equal."""
     near = nearest(word, words)
     return f"; did you mean `{near}`?" if near and near != word else ""
 

@@ -40,10 +40,7 @@ def log_context(**fields: str) -> Iterator[None]:
 
 
 def set_up_json_log() -> None:
-    """Add the JSON log to the loggers of all packages, once, if ETFARM_LOG is set.
-
-    A file that cannot be opened is a warning: no measurement fails because of its log.
-    """
+    """Add the JSON log to all loggers, once, if ETFARM_LOG is set; a file that cannot be opened is a warning."""
     destination = os.environ.get("ETFARM_LOG")  # not by devices/settings.py: it is read by an import
     if not destination or any(handler.name == _HANDLER for handler in logging.getLogger(PACKAGES[0]).handlers):
         return

@@ -86,10 +86,7 @@ class SweepPreview:
 
 
 def preview_sweep(request: SweepRequest) -> SweepPreview:
-    """Return what each device of the inventory would measure. All devices are probed at once, for 1.5 s.
-
-    Raises BundleError if the store does not answer.
-    """
+    """Return what each device would measure, after a probe of 1.5 s; BundleError if the store does not answer."""
     spec, workspace, selection = request.spec, request.workspace, request.selection
     registry, answers = Registry(workspace.registry), {device.name: _DeviceAnswer() for device in selection.devices}
     # They answer while this process reads files and imports slow modules.
@@ -147,10 +144,7 @@ def _preview_device(
 def _read_answer(
     device: DeviceSpec, labs: Sequence[str], registry: Registry, answers: dict[str, _DeviceAnswer]
 ) -> None:
-    """Write the facts of a device and the hashes of its stored files into `answers`, or why it cannot be used.
-
-    A device of a lab is not probed: only its worker reaches it.
-    """
+    """Write the facts and stored hashes of a device into `answers`, or why not; one of a lab is not probed."""
     if device.site in labs:
         answers[device.name] = _DeviceAnswer(cause=f"{device.site}; only its worker reaches the device", in_lab=True)
         return

@@ -15,10 +15,7 @@ SSH_PORT = 22
 
 
 class SshAddress(BaseModel):
-    """Where a host is, as stated in the inventory; what is None comes from ssh_config or OpenSSH's defaults.
-
-    The text `[user@]host[:port]` is accepted instead of the keys.
-    """
+    """Where a host is; also the text `[user@]host[:port]`. None: as in ssh_config, or OpenSSH's default."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

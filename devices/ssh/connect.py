@@ -77,10 +77,7 @@ def check_keys(name: str, where: SshAddress) -> None:
 
 
 def _jump_address(name: str, jump: str, where: SshAddress) -> SshAddress:
-    """Return the address of the last of the hosts `[user@]host[:port],...`, which is reached through the earlier ones.
-
-    Keys and files are those of the target host.
-    """
+    """Return the last of the hosts `[user@]host[:port],...`, reached through the others, with the target's keys."""
     earlier, _, last = jump.rpartition(",")
     files = {key: getattr(where, key) for key in ("identity_file", "known_hosts", "ssh_config")}
     try:

@@ -153,10 +153,7 @@ class Arrived(threading.Event):
 
 
 class Framed:
-    """One stream: `data` is the output of the command, between the markers; `status` follows the last one.
-
-    Raises EOFError if something else follows it.
-    """
+    """One stream: `data` is the output between the markers, `status` follows. EOFError if something else does."""
 
     def __init__(self, marker: bytes = b"") -> None:
         self.data = bytearray()

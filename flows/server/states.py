@@ -50,10 +50,7 @@ def step_result(state: State[Any]) -> Any:
 
 
 def user_run_name() -> str | None:
-    """Return the name of the present flow run if a user created it from a deployment, who could name it.
-
-    None for a run that a schedule or a command created.
-    """
+    """Return the flow run's name if a user made it from a deployment, and could name it; None for any other run."""
     context = FlowRunContext.get()
     run = context.flow_run if context else None
     return run.name if run and run.deployment_id and not run.auto_scheduled else None

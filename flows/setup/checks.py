@@ -52,10 +52,7 @@ _MAX_AHEAD_S = 60.0
 
 
 def check_setup(workspace: Workspace, inventory: Path) -> list[Finding]:
-    """Run all checks in parallel; a check that has not ended after 12 seconds becomes a finding.
-
-    Raises InputError if the inventory cannot be read.
-    """
+    """Run all checks in parallel, for 12 s at most; raises InputError if the inventory cannot be read."""
     entries = load_inventory(inventory)
     calls = {check.__name__: partial(check, workspace, entries.reached) for check in CHECKS}
     calls["lab_workers"] = partial(lab_workers, entries.labs)
@@ -208,10 +205,7 @@ def clock(workspace: Workspace, _devices: Devices) -> list[Finding]:
 
 
 def compilers(workspace: Workspace, devices: Devices) -> list[Finding]:
-    """Whether the runner of each platform exists or can be built.
-
-    The platform of an SSH host is known only if the inventory has it.
-    """
+    """Whether the runner of each platform exists or can be built; an SSH host's is that of the inventory."""
     platforms: set[Platform] = {spec.platform for spec in devices if spec.platform}
     findings = []
     if any(spec.platform is None and spec.transport in ("local", "simulated") for spec in devices):

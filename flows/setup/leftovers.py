@@ -39,19 +39,13 @@ def fix(text: str) -> Finding:
 
 
 def clear_leftovers(workspace: Workspace) -> None:
-    """Remove the unfinished files and scratch folders of killed processes.
-
-    The next lease on a device ends the jobs that they left there.
-    """
+    """Remove what killed processes left here; the next lease on a device ends the jobs that they left there."""
     for path in leftovers_below(workspace.root, workspace.store.folders_with_unfinished):
         remove(path)
 
 
 def find_leftovers(workspace: Workspace, inventory: Path) -> list[Finding]:
-    """List unfinished files, damaged databases, an unusable snapshot, quarantined devices and leftovers on devices.
-
-    Raises InputError if the inventory cannot be read.
-    """
+    """List what killed sweeps left here and on devices; raises InputError if the inventory cannot be read."""
     folders, findings = (workspace.root, workspace.store.folders_with_unfinished), list[Finding]()
     for path in leftovers_below(*folders):
         text = f"{path}: left by a killed process ({_size(path)}); the next sweep removes it"

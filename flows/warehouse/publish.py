@@ -65,10 +65,7 @@ def load_and_publish(workspace: Workspace, paths: list[Path]) -> LoadResult:
 
 
 def _record_newest_loaded(warehouse: Path) -> None:
-    """Record in Prometheus when the newest loaded session ended.
-
-    Its distance to the newest bundle shows how far the warehouse is behind.
-    """
+    """Record when the newest loaded session ended: how far the warehouse is behind the newest bundle."""
     if prometheus.is_on() and warehouse.is_file():
         with open_read_only(warehouse) as connection:
             row = connection.execute("SELECT epoch(max(ended_at)) FROM session").fetchone()
@@ -78,10 +75,7 @@ def _record_newest_loaded(warehouse: Path) -> None:
 
 
 def load_store(workspace: Workspace, sweep_id: str | None = None) -> LoadResult:
-    """Load the bundles of a sweep, or all bundles of the store, as `load_and_publish` does.
-
-    Bundles in object storage are fetched first, unless they are already loaded.
-    """
+    """Load the bundles of a sweep, or of the store, as `load_and_publish`; fetch those that are not loaded first."""
     fetched = _with_repair(lambda: _local_bundles(workspace, sweep_id), workspace)
     result = load_and_publish(workspace, fetched.folders)
     result.already += fetched.already
@@ -90,10 +84,7 @@ def load_store(workspace: Workspace, sweep_id: str | None = None) -> LoadResult:
 
 
 def load_from_elsewhere(present: duckdb.DuckDBPyConnection, rebuilt: Path, forgotten: Container[str]) -> LoadResult:
-    """Load from their files the sessions that only `present` contains: loose ETDumps and bundles outside the store.
-
-    Files that are missing are skipped.
-    """
+    """Load the sessions that only `present` has, loose ETDumps and bundles elsewhere, whose files still exist."""
     with open_read_only(rebuilt) as connection:
         loaded = {row[0] for row in connection.execute("SELECT sha256 FROM load_ledger").fetchall()}
     paths = {Path(path) for sha256, path in present.execute(_LOADED_FILES).fetchall() if sha256 not in loaded}

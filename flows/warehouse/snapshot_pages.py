@@ -46,10 +46,7 @@ class SnapshotPages:
         self._connections: list[Reading] = []
 
     def file(self, address: str) -> File | None:
-        """Return the file at an address, None if there is none; raises FarmError or WarehouseError.
-
-        Each page is rendered once; a request for one in progress waits for it.
-        """
+        """Return the file at an address, rendered once; None if there is none. Raises FarmError or WarehouseError."""
         with self._lock:
             page = self._pages.get(address)
             if is_first := page is None:

@@ -42,10 +42,7 @@ class SampleRecord(_Record):
 
 
 class Accuracy(_Record):
-    """One output compared with one reference, by the figures of tasks/export/outputs/difference.py.
-
-    Errors are None without a pair of finite values.
-    """
+    """One output compared with one reference, as `Difference`; errors are None without a pair of finite values."""
 
     output: SmallCount
     reference: Literal["host", "eager", "fp32", "samples"] = "eager"

@@ -38,10 +38,7 @@ def unknown_series(word: str, models: Iterable[str]) -> InputError:
 
 
 def limit_series(series: Iterable[SeriesT], word: str, option: str, value: str | None) -> list[SeriesT]:
-    """Return the series that an option such as `device` selects of those that `word` names; None selects all.
-
-    Raises InputError, with the values to use, if there is none.
-    """
+    """Return the series that an option selects (None: all); InputError with the values to use if there is none."""
     every = list(series)
     values = {str(getattr(each, option)) for each in every}
     if value is not None and value not in values:

@@ -279,10 +279,7 @@ def parse_record(content: Text, path: str) -> SessionRecord:
 def parse_records(
     texts: Iterable[tuple[str, Text]], *, device: str | None = None, skip_damaged: bool
 ) -> Iterator[SessionRecord]:
-    """Yield the record of each session.json (path, content), or of those of one device.
-
-    Raises BundleError where one is damaged, unless such ones are skipped.
-    """
+    """Yield each record of (path, content), or those of a device; BundleError where damaged, unless skipped."""
     for path, content in texts:
         try:
             record = parse_record(content, path)

@@ -88,10 +88,7 @@ def require_counts(key: str, value: object) -> None:
 
 
 def require_order(night: str, started_at: str, ended_at: str) -> None:
-    """Raise PydanticCustomError if a session ended before it started, or is of a night that had not begun.
-
-    It may be of a night long ago: a sweep can be resumed at any time.
-    """
+    """Raise PydanticCustomError if a session ended before it started, or before its night began."""
     if _utc(ended_at) < _utc(started_at):
         raise PydanticCustomError("contradiction", f"`ended_at` is {ended_at}, before `started_at`, {started_at}")
     if date.fromisoformat(night) - _utc(started_at).date() > _ZONES_APART:

@@ -238,10 +238,7 @@ class DelegateCalls:
             self._execution[rows] = self._parent[rows] = -1
 
     def renamed(self) -> tuple[tuple[str, ...], Rows, NDArray[np.uint8]]:
-        """Return (names, name of each event, kind of each event).
-
-        A call that is shown as a total becomes an operator of its delegate; estimates get their mark.
-        """
+        """Return (names, name and kind of each event); totals become operators, and estimates get their mark."""
         names, name_id, kind = list(self._read.names), self._read.name_id.copy(), self._read.kind.copy()
         group_of_call = self._group_of_call[self._calls]
         for group, delegate in enumerate(self._delegates):

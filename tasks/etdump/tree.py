@@ -127,10 +127,7 @@ def _combine(left: NDArray[np.int64], right: NDArray[np.integer]) -> NDArray[np.
 
 
 def contradiction(dump: Etdump, runs: Runs, warmup_executions: int) -> str | None:
-    """Return why the executions of an ETDump cannot be pooled as one latency, None if they can.
-
-    The text completes a sentence that begins with the name of the file.
-    """
+    """Return why executions cannot be pooled as one latency, the end of a sentence about the file; None if they can."""
     return (
         several_methods(dump, runs)
         or unfinished_execution(dump)

@@ -37,10 +37,7 @@ def converted_share(layers: Iterable[Mapping[str, Any]]) -> float:
 
 
 def describe_conversion(layers: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return how many layers of each kind were converted, their share of the weights, and why others were not.
-
-    None if the recipe converts no weights.
-    """
+    """Return how many layers and weights were converted, and why others were not; None if the recipe converts none."""
     layers = list(layers)
     if not any(is_converted(layer) or layer["reason"] for layer in layers):
         return None

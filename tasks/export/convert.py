@@ -165,10 +165,7 @@ def _export_patterns_once() -> None:
 
 
 def _compute_in_float32(program: Any, operators: tuple[str, ...]) -> Any:
-    """Return the module in which these operators convert their inputs to fp32 and their results back to fp16.
-
-    Raises NotApplicableError if the module lacks one of them.
-    """
+    """Return the module in which these operators compute in fp32; NotApplicableError if it lacks one of them."""
     import torch
 
     graph_module = program.module()

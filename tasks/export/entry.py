@@ -179,10 +179,7 @@ class ExportRequest:
 
 
 def parse_entry(model: str | ModelEntry, samples: Path | None = None) -> ModelEntry:
-    """Return the entry that a text means, with paths relative to the working directory, and with `samples` if given.
-
-    Raises InputError.
-    """
+    """Return the entry that a text means, relative to the working directory, with `samples` if given; InputError."""
     if isinstance(model, ModelEntry):
         return model
     try:

@@ -60,10 +60,7 @@ _KEYS = {each.name for each in fields(Method)} - {"name", "samples"}
 
 
 def build_methods(content: Any, factory: str) -> list[Method]:
-    """Return the methods in a factory's result, one named `forward` unless it has `methods`.
-
-    `factory` is its name for errors. Raises FarmError for a result of another form.
-    """
+    """Return the methods in a factory's result, `forward` unless it names them; FarmError with `factory` for others."""
     match content:
         case (module, inputs):
             content_by_name: Mapping[Any, Any] = {FORWARD: {"module": module, "inputs": inputs}}

@@ -216,10 +216,7 @@ _TYPE_BY_DTYPE: dict[str, DataType] = {"float16": "fp16", "bfloat16": "bf16", "i
 
 
 def data_types(pte: Path) -> frozenset[DataType] | None:
-    """Return the types other than fp32 in which a program computes.
-
-    None if it has other delegates than XNNPACK or cannot be read.
-    """
+    """Return the types other than fp32 of a program; None with other delegates than XNNPACK or if unreadable."""
     try:
         methods = read_program(pte)
         if {backend for method in methods for _, _, backend in method.delegate_calls} - {XNNPACK}:

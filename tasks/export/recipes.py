@@ -75,10 +75,7 @@ _UNSUPPORTED_KEY = "kv_cache"
 
 
 def parse_recipe(name: str) -> Recipe:
-    """Return the recipe of a name: a built-in one, `fp16 except layer_norm, softmax`, `int4_dynamic g128`, or your own.
-
-    Raises FarmError with the valid forms.
-    """
+    """Return the recipe of a name such as `fp16 except softmax` or `int4_dynamic g128`; FarmError with the forms."""
     base, separator, exceptions = name.partition(_EXCEPT)
     if separator:
         operators = tuple(sorted({each.strip() for each in exceptions.split(",")}))

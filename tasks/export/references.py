@@ -51,10 +51,7 @@ def to_stored_types(methods: list[Method], float_type: str) -> list[Method]:
 
 
 def list_cases(methods: list[Method]) -> list[CaseInputs]:
-    """Return the cases of the methods: one for each shape to measure, or one with the example inputs.
-
-    A name consists of the method, if there are several, and the shape.
-    """
+    """Return a case for each shape to measure, or one with the examples, named by method (of several) and shape."""
     cases = []
     for method in methods:
         for shape, inputs in (method.shapes or {"": method.inputs}).items():

@@ -47,10 +47,7 @@ class MeasuredNight:
 
 
 def find_series(word: str, only: Mapping[str, str | None], candidates: Iterable[SeriesOnDevice]) -> SeriesOnDevice:
-    """Return the series of a model, or with an id of at least 6 characters.
-
-    `only` gives device and precision (None: any). Raises InputError unless exactly one matches.
-    """
+    """Return the only series of a model, or with an id of 6 characters or more, of `only`; InputError for others."""
     series = list(candidates)
     matches = [each for each in series if each.model == word or (len(word) >= 6 and each.series_id.startswith(word))]
     if not matches:

@@ -149,10 +149,7 @@ class Decisions:
 
 
 def read_decisions(store: "BundleStore") -> Decisions:
-    """Return the decisions of a store; a damaged file only adds a sentence to `damaged`.
-
-    Raises BundleError if the store does not answer.
-    """
+    """Return the decisions of a store, and its damaged files; BundleError if it does not answer."""
     records, damaged = [], []
     for path, content in store.decisions().items():
         parsed = _parse(content, path)

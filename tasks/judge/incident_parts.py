@@ -31,10 +31,7 @@ _REOPEN_DAYS = 14
 
 @dataclass
 class Part:
-    """One figure of one series on one device that is worse: what an incident consists of.
-
-    Rows are those of incident_nights.sql, a night each.
-    """
+    """One figure of one series on one device that is worse; rows are those of incident_nights.sql, a night each."""
 
     kind: Kind
     first: dict[str, Any]
@@ -68,10 +65,7 @@ class Part:
 
     @property
     def subject(self) -> str:
-        """What the part is about: a device, or a model; a runner where it changed and the program did not.
-
-        A failure is that of a device if all its reasons are.
-        """
+        """A device (also if all reasons of a failure are its own), a runner if only that changed, or a model."""
         row = self.first
         if self.kind == "device" or (
             self.kind == "failure" and row["failures"] and OF_DEVICE.issuperset(row["failures"])
@@ -148,10 +142,7 @@ def _part_of(
 
 
 def _last_good(row: dict[str, Any], by_night: Mapping[date, dict[str, Any]]) -> tuple[date | None, str | None]:
-    """Return the last good night before the step that a night is in, and its cell; None for both without one.
-
-    The baseline may end later: one good night does not end a step.
-    """
+    """Return the last good night before the step that a night is in, and its cell; None for both without one."""
     is_within = None not in (row["since"], row["baseline_to"]) and row["baseline_to"] >= row["since"]
     first = by_night.get(row["since"], row) if is_within else row
     return first["baseline_to"], first["baseline_cell"]
@@ -175,10 +166,7 @@ def _is_worse(row: dict[str, Any]) -> bool:
 
 
 def _close_those_that_are_over(row: dict[str, Any], parts: Sequence[Part], current: Part | None) -> None:
-    """Close open parts but `current` that a night shows to be over.
-
-    An improvement closes the newest first, and older ones as far as it goes.
-    """
+    """Close open parts but `current` that a night ends: an improvement the newest first, as far as it goes."""
     regained = 0.0 if _is_worse(row) or not row["ratio"] else abs(math.log(row["ratio"]))
     for part in reversed(parts):
         if part is current or part.state not in OPEN:

@@ -179,10 +179,7 @@ def _insert_verdicts(connection: duckdb.DuckDBPyConnection, rows: list[_Row]) ->
 def _judge_figure(
     rows: Sequence[_Row], decisions: Decisions, metric: Metric, stored: StateAfterNight | None
 ) -> tuple[list[_Row], list[_Row]]:
-    """Judge the nights of one figure of one series on one device.
-
-    Return their rows of `series_verdict`, and those of `series_state` after the last two of them.
-    """
+    """Judge one figure of one series on one device; return rows of `series_verdict` and two of `series_state`."""
     judge = SeriesJudge(metric, stored.state if stored else None)
     before = (stored.night, stored.is_of_all_runs) if stored else None
     judged, states = list[_Row](), list[_Row]()

@@ -67,10 +67,7 @@ class Loader:
         self._sessions = stored_session_ids(connection, [rows.session["session_id"] for rows in batch])
 
     def add(self, rows: Rows) -> str | None:
-        """Add a session, or return the reason why it is refused.
-
-        A bundle replaces the session of its ETDump that was loaded without the bundle.
-        """
+        """Add a session, which replaces that of its loose ETDump; return why it is refused, None if it is not."""
         session_id, etdump = rows.session["session_id"], rows.session["etdump_sha256"]
         if session_id in self._sessions:
             return (

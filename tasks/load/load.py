@@ -81,10 +81,7 @@ def judge_missing(warehouse: Path) -> None:
 
 
 def refusals(paths: Sequence[Path], loaded: LoadedSessions, forgotten: Container[str] = ()) -> list[tuple[Path, str]]:
-    """Return the bundles and ETDumps below `paths` that a load could not read, with the reasons; nothing is loaded.
-
-    Those that are `loaded` or `forgotten` are not read again.
-    """
+    """Return what a load could not read below `paths`, with the reasons, unless `loaded` or `forgotten`."""
     fresh, _ = _find_fresh(paths, loaded, forgotten)
     return [(path, parsed) for path, parsed in parse(fresh) if isinstance(parsed, str)]
 

@@ -86,10 +86,7 @@ class Checksum:
 
 
 def check_warehouse(workspace: Workspace) -> CheckResult:
-    """Check the bundles, the warehouse and the snapshot. Loads wait only while the warehouse is copied.
-
-    Raises WarehouseError or BundleError.
-    """
+    """Check bundles, warehouse (a copy, so loads wait little) and snapshot; WarehouseError or BundleError."""
     target, bundles = workspace.warehouse, workspace.store
     with work_folder(target.parent) as folder:
         verified = _verify_bundles(bundles)  # before the copy, so that the copy contains what is loaded meanwhile
@@ -167,10 +164,7 @@ def check_aggregates(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
 
 
 def checksum(connection: duckdb.DuckDBPyConnection, query: str) -> Checksum:
-    """Return the checksum of the rows of a query.
-
-    Floating-point values count to nine digits: the last ones of a sum depend on the order of its terms.
-    """
+    """Return the checksum of a query's rows; floats count to nine digits, since sums depend on their order."""
 
     def text(column: str, kind: str) -> str:
         name = identifier(column)
@@ -190,10 +184,7 @@ def checksum(connection: duckdb.DuckDBPyConnection, query: str) -> Checksum:
 def _check_ledger(
     connection: duckdb.DuckDBPyConnection, verified: Mapping[str, BundleCheck], forgotten: Container[str]
 ) -> Iterator[str]:
-    """Yield a sentence for each session that only the store or only the warehouse contains.
-
-    `verified` are the bundles of the store, by the hash of their session.json.
-    """
+    """Yield each session that only the store (`verified`, by hash) or only the warehouse contains."""
     loaded = set()
     for sha256, session_id, sweep_id, path in connection.execute(_LOADED).fetchall():
         loaded.add(sha256)

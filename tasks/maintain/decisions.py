@@ -208,10 +208,7 @@ def _record_all(workspace: Workspace, drafts: Sequence[_Draft]) -> list[str]:
 
 
 def _record_once(workspace: Workspace, summary: str, decision: dict[str, Any], matching: Sequence[SeriesNight]) -> str:
-    """Record a decision, unless an equal one is in force; return a line with the outcome.
-
-    The line contains `summary` and the number of series in `matching`.
-    """
+    """Record a decision unless an equal one is in force; return a line with `summary` and the number of series."""
     for other in read_decisions(workspace.store).in_force:
         if _is_equal(other, decision):
             return f"{other.id}: already recorded by {other.decided_by}; nothing was changed"
@@ -272,10 +269,7 @@ def _select_night(night: date, matching: list[SeriesNight]) -> list[SeriesNight]
 
 
 def _find_series(workspace: Workspace, series: Selector) -> tuple[Selector, list[SeriesNight]]:
-    """Return the selector, with the model's name in the warehouse, and the nights of the series that match.
-
-    Raises InputError if a value is unknown or no series matches.
-    """
+    """Return the selector with the model's name, and the nights that match; InputError if a value or all is unknown."""
     nights = list_series_nights(workspace.warehouse)
     if series.model and (model := find_model(series.model, short_names(each.model for each in nights))):
         series = series.model_copy(update={"model": model})

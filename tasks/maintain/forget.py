@@ -62,10 +62,7 @@ def forget_sessions(warehouse: Path, session_ids: Collection[str]) -> int:
 
 
 def _find_sessions(workspace: Workspace, target: str) -> dict[str, str]:
-    """Return the sweep ids of the sessions that `target` names, by session id; raises InputError if there is none.
-
-    `target` is a session id or a sweep id.
-    """
+    """Return the sweep ids by session id of a session or sweep `target`; InputError if there is none."""
     bundles, sweeps = workspace.store, dict[str, str]()
     if workspace.warehouse.is_file():
         with writing(workspace.warehouse) as connection:

@@ -52,10 +52,7 @@ def archive_refusals(
 def _packed_hashes(
     archives: Iterable[Path], forgotten: Container[str], result: LoadResult
 ) -> dict[Path, dict[str, str]]:
-    """Return the hash of each session.json by archive and session id, without forgotten sessions.
-
-    Damaged archives and forgotten sessions are added to `result`.
-    """
+    """Return the hashes of session.json by archive and session id; count damage and forgotten ones in `result`."""
     hashes: dict[Path, dict[str, str]] = {}
     for archive in archives:
         try:

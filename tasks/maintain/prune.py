@@ -192,10 +192,7 @@ def pack_sweep(root: Path, sweep_id: str) -> str:
 
 
 def _verify_bundle(bundle: Path) -> str:
-    """Return the hash of a bundle's session.json.
-
-    Raises BundleError if a file of the bundle is missing or damaged, or if the folder contains any other file.
-    """
+    """Return the hash of a bundle's session.json; BundleError if a file is missing, damaged or not its own."""
     if not bundle.is_dir():
         raise BundleError(f"{bundle}: not a bundle, so its sweep is not packed; move it elsewhere")
     record = read_bundle(bundle)

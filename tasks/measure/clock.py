@@ -24,10 +24,7 @@ def farm_time(moment: datetime | None = None) -> datetime:
 
 
 class ClockWatch:
-    """Detects that the clock of this machine was set since now, by comparison with the monotonic clock.
-
-    It detects sleep, too: the monotonic clock stops then.
-    """
+    """Detects, by the monotonic clock, that this machine's clock was set since now, or that the machine slept."""
 
     def __init__(self) -> None:
         self._wall_s, self._monotonic_s = time.time(), time.monotonic()

@@ -80,10 +80,7 @@ class Registry:
         return health
 
     def strike(self, name: str, reason: str) -> Health:
-        """Record a failure caused by the device: it becomes suspect, with the third in a row quarantined for 12 hours.
-
-        A quarantined or retired device does not change.
-        """
+        """Record a failure of a usable device: it becomes suspect, with the third in a row quarantined for 12 h."""
         with self._locked():
             health = self.health(name)
             if not health.usable:

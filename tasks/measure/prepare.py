@@ -97,10 +97,7 @@ def export_settings(spec: SweepSpec, workspace: Workspace) -> ExportSettings:
 
 
 def start_exports(spec: SweepSpec, settings: ExportSettings) -> None:
-    """Start to import torch in the background if a model of a sweep has to be exported: it takes seconds.
-
-    What fails here fails again in the sweep, which reports it.
-    """
+    """Start to import torch in the background if a model has to be exported; errors appear in the sweep."""
     with contextlib.suppress(FarmError, OSError):
         if any(quick_export_status(entry, recipe, settings).state == "to export" for entry, recipe in spec.pairs):
             from tasks.export.process.run import start_server

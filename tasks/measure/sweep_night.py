@@ -73,10 +73,7 @@ def _build_sweep_night(name: str, night: date, number: int) -> SweepNight:
 
 
 def read_source(sweep_file: Path) -> Source | None:
-    """Return the commit that is checked out where a sweep file lies, and the newest 20 up to it.
-
-    None without git, a repository or a commit.
-    """
+    """Return the commit that a sweep file lies in, and the newest 20 up to it; None without git or a commit."""
     folder = sweep_file.absolute().parent
     fields = ("log", f"-{_MAX_COMMITS}", "--no-show-signature", "-z", "--format=%H%x00%an%x00%s")
     newest = _git_output(folder, *fields)

@@ -9,10 +9,7 @@ from tasks.results.text import Code, Text, counted
 
 
 def accuracy(answers: Answers) -> Section:
-    """Return the worst figures of each output over all sessions, then the cells whose outputs were not compared.
-
-    Emulated devices are included.
-    """
+    """Return the worst figures of each output, emulated devices included, then cells that were not compared."""
     rows, without = answers.rows(AccuracyRow), answers.rows(NotComparedRow)
     blocks: list[Block] = [
         Paragraph(

@@ -62,10 +62,7 @@ def _rounded(time_ms: float | None) -> float | None:
 
 
 def rows_text(comparison: Comparison, form: str) -> Iterator[str]:
-    """Return pieces of `csv` or `json` with a row for each change, then for each cell that was not compared.
-
-    JSON of a night is its document instead.
-    """
+    """Return `csv` or `json` with a row for each change, then each cell not compared; of a night its document."""
     if form == "json" and comparison.document is not None:
         return iter([json.dumps(comparison.document, indent=1) + "\n"])
     rows = [tuple(write_pair(change).values()) for change in (*comparison.changes, *comparison.uncompared)]

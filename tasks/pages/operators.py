@@ -175,10 +175,7 @@ def modules(answers: Answers) -> Section:
 
 
 def portable(answers: Answers) -> Section:
-    """Return the weight of portable operators by cell, then each of them with the exporter's reason.
-
-    Operators below 1 % are in a fold.
-    """
+    """Return portable operators by cell, then each with the exporter's reason, those below 1 % in a fold."""
     title = "Portable operators"
     weights, operators = answers.rows(PortableRow), answers.rows(PortableOperatorRow)
     blocks: list[Block] = [

@@ -155,10 +155,7 @@ def _filter_cells(
 
 
 def _changes(reader: Reader, pairs: Sequence[tuple[MeasuredCell, MeasuredCell]], margin: float) -> list[SeriesChange]:
-    """Return the change of each pair, in their order; only the 20 largest have a cause, since each takes a while.
-
-    A change of the device has none in the model.
-    """
+    """Return the change of each pair; only the 20 largest have a cause, which takes a while, and none of a device."""
     facts = read_side_facts(reader, [cell.cell for pair in pairs for cell in pair])
     changes = [compare_cells(a, b, margin, facts) for a, b in pairs]
     different = [index for index, change in enumerate(changes) if change.word in (SLOWER, "faster")]

@@ -98,10 +98,7 @@ def git_log(good: str, bad: str) -> str:
 
 
 def describe_commits(commits: Sequence[Commit] | None, command: str, *, is_complete: bool) -> str | None:
-    """Return commits as text, such as `commit 3f0c1a2 by Ada: Quantize the head (git log 77aa210..3f0c1a2)`.
-
-    `command` lists them all. None without commits.
-    """
+    """Return `commit 3f0c1a2 by Ada: Quantize the head (COMMAND)`, COMMAND to list all; None without commits."""
     if not commits:
         return None
     named = [f"{each['id']} by {each['author']}: {each['subject']}" for each in commits[:_MAX_COMMITS]]

@@ -264,8 +264,5 @@ def _unchanged(_row: Row, cell: Cell) -> Cell:
 
 
 def first_rows(rows: Sequence[Row], max_rows: int, where: Text, *, without: Iterable[str] = ()) -> Table:
-    """Return the table of the first `max_rows` rows, as `Table.shortened` does.
-
-    Only the cells of these rows are written: a large farm has 10,000 rows.
-    """
+    """Return the table of the first `max_rows` rows; only their cells are written, since a farm has 10,000 rows."""
     return replace(build_table(rows[:max_rows], without=without), hidden=more_rows(len(rows) - max_rows, where))

@@ -80,10 +80,7 @@ class Rows:
 
 
 def bundle_rows(folder: Path) -> Rows:
-    """Check a bundle against its hashes and return its rows; a session that did not succeed has no runs.
-
-    Raises BundleError, EtdumpError or LoadError.
-    """
+    """Check a bundle and return its rows, no runs if it failed; BundleError, EtdumpError or LoadError."""
     bundle = check_bundle(folder, (ETDUMP,))
     return record_rows(folder, bundle.record, bundle.sha256, etdump=bundle.content.get(ETDUMP))
 

@@ -92,10 +92,7 @@ def read_sources(folder: Path, record: SessionRecord) -> Sources | None:
 
 @functools.lru_cache(maxsize=32)  # the sessions of a model share one content
 def _parse(content: bytes, sha256: str, method: str) -> Sources | None:
-    """Return the sources of a method, None if the file does not list it.
-
-    Raises ValidationError, or IndexError for the number of a module or source that is not listed.
-    """
+    """Return the sources of a method, None if not listed; ValidationError, or IndexError for a wrong number."""
     file = read_json(_File, content)
     sources = tuple(
         Source(None if module is None else file.modules[module][0], operator, file_line)

@@ -129,10 +129,7 @@ def partitioner_reasons() -> Iterator[dict[str, list[str]]]:
 
 
 def count_macs(program: Any) -> int | None:
-    """Return the multiply-accumulate operations of all products and convolutions of a lowered method.
-
-    None if a size is dynamic, or if what is executed depends on the data.
-    """
+    """Return the multiply-accumulates of a lowered method; None if a size is dynamic, or with branches."""
     delegates = _delegates(program)
     if len(delegates) < sum(1 for _ in program.graph_module.children()):  # the other children are branches
         return None
@@ -142,10 +139,7 @@ def count_macs(program: Any) -> int | None:
 
 
 def _macs(node: Any) -> int | None:
-    """Return the elements of a node's result times the products summed for each.
-
-    0 for operators that are not products or convolutions; None for dynamic sizes.
-    """
+    """Return the elements of a node's result times the products in each; 0 for others, None for dynamic sizes."""
     match operator_name(node.target):
         case "aten.linear.default" | "aten.mm.default" | "aten.bmm.default":
             sizes = (*_shape(node), *_shape(node.args[0])[-1:])

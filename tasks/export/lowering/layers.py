@@ -35,10 +35,7 @@ _Stored = tuple[str, Any, str]
 
 
 def list_layers(program: Any, recipe: Recipe) -> Layers | None:
-    """Return the layers of a lowered program, each stored tensor once, in their order; None if the listing fails.
-
-    It is a record of the export, which does without.
-    """
+    """Return a program's layers, each stored tensor once, in order; None if that fails: an export does without."""
     try:
         return _list_layers(program, recipe)
     except Exception:

@@ -45,10 +45,7 @@ class Passes:
         self.left_out: list[LeftOut] = []
 
     def apply(self, method: str, program: Any, passes: Sequence[Pass]) -> Any:
-        """Return a copy of `program` after the passes that keep its outputs, tried together, else one by one.
-
-        Return `program` itself if none changes it.
-        """
+        """Return a copy after the passes that keep its outputs, tried together, else one by one; else `program`."""
         changed, names, problem = self._try(method, program, passes)
         if problem is None:
             self.applied |= names

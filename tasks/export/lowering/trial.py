@@ -89,10 +89,7 @@ def _load(pte: Path) -> Callable[[], Any]:
 
 
 def _execute_case(load: Callable[[], Any], case: CaseInputs, log: Path | None) -> Outputs:
-    """Return the outputs of a case of the program that `load` returns, executed like a session.
-
-    Raises FarmError with the runtime's cause, read from what it added to `log`.
-    """
+    """Return the outputs of a case, executed like a session; FarmError with the cause that was added to `log`."""
     name, setup = case.method.program_method, case.method.setup
     setup_steps = [(setup[0], inputs) for inputs in setup[1]] if setup else []
     steps = [*setup_steps, *([(name, case.inputs)] * (case.method.steps or 1))]

@@ -198,10 +198,7 @@ def avoid_repeated_work() -> None:
 
 
 def _load(request: ExportRequest, recipe: Recipe) -> tuple[list[Method], Any]:
-    """Return the seeded methods and the function of your own recipe, None without one.
-
-    Records the files that they use, except for a model of the zoo with a built-in recipe.
-    """
+    """Return the seeded methods and your own recipe (or None); record used files, unless all is built in."""
     import torch
 
     entry, name = request.entry, str(request.entry.factory)

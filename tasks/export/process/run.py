@@ -54,10 +54,7 @@ def run_export(request: ExportRequest, log: Path, on_step: OnStep) -> ExportOutc
 
 
 def start_server(logs: Path) -> None:
-    """Start the server in the background, so that it imports torch while this process prepares its exports.
-
-    `logs` is the folder of the exports' logs.
-    """
+    """Start the server in the background: torch is imported meanwhile. `logs` is the folder of exports' logs."""
     logs.mkdir(parents=True, exist_ok=True)
     with _server_lock:
         _ensure_server(logs / _SERVER_LOG_NAME)

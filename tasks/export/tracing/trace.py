@@ -111,10 +111,7 @@ _RESTRICTED = re.compile(rf"You marked (\S+) as dynamic|values of (?:\S+ = )?({_
 
 @contextmanager
 def noted_guards(module: Any, dynamic_shapes: Any) -> Iterator[None]:
-    """Add to an error of torch.export in the block which dimension of which input it is about, and the stack there.
-
-    refusals.csv and `explain_error` read these notes.
-    """
+    """Add to an error of torch.export which dimension of an input it is about, and the stack, as notes."""
     logger, guards = logging.getLogger(_LOGGER), _Guards()
     before = logger.level, logger.handlers
     logger.setLevel(logging.INFO)

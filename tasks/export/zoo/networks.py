@@ -59,10 +59,7 @@ def _bert(**sizes: int) -> Example:
 
 
 def whisper_tiny_encoder() -> Example:
-    """Return the encoder of Whisper-tiny (arXiv:2212.04356; 4 layers of 384).
-
-    Its input is the (1, 80, 3000) mel spectrogram of 30 s of audio.
-    """
+    """Return the encoder of Whisper-tiny (arXiv:2212.04356; 4 layers of 384) for a (1, 80, 3000) mel spectrogram."""
     import torch
     from transformers import WhisperConfig
     from transformers.models.whisper.modeling_whisper import WhisperEncoder
@@ -145,10 +142,7 @@ def edgetam_encoder() -> Example:
 
 
 def _conv_norm(channels: int, width: int, kernel: int, *, stride: int = 1, groups: int = 1) -> Any:
-    """Return a convolution of `channels` to `width` channels without bias, then a batch norm.
-
-    The padding keeps height and width at stride 1, for an odd kernel.
-    """
+    """Return a convolution without bias, padded for an odd kernel, then a batch norm."""
     from torch import nn
 
     convolution = nn.Conv2d(channels, width, kernel, stride, kernel // 2, groups=groups, bias=False)

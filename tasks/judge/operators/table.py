@@ -88,10 +88,7 @@ def _judge_nights(
 
 
 def _read_groups(times: _Times, row: _Row, keys: Mapping[int, Key]) -> tuple[list[Operator], list[Group]]:
-    """Return the operators of the nights from the baseline of a night up to it, and the times of their sessions.
-
-    `times` has the columns of _TIMES, in its order.
-    """
+    """Return the operators from the baseline of a night up to it, and their times; `times` is like _TIMES."""
     begin, end = (int(np.searchsorted(times["pair_id"], row["pair_id"], side)) for side in ("left", "right"))
     days = times["day"][begin:end]
     first = begin + int(np.searchsorted(days, row["baseline_from"].toordinal(), "left"))
@@ -140,10 +137,7 @@ def _find_cause(sessions: Sequence[_Row], row: _Row) -> str | None:
 
 
 def describe_hidden_changes(verdicts: OperatorVerdicts) -> str | None:
-    """Return up to two confirmed changes of operators, such as "`mean` +6.0 %, 11 % of the time"; None without one.
-
-    The share is that of the time of this night.
-    """
+    """Return two changed operators at most, "`mean` +6.0 %, 11 % of the time" of this night; None without one."""
     operators = [each for each in verdicts.operators if each.level == "operator" and each.ratio is not None]
     confirmed = [each for each in operators if each.verdict in ("regression", "improvement")][:_MAX_NAMED]
     texts = [

@@ -37,10 +37,7 @@ class SeriesJudge:
         self._has_baseline = state is not None and state.has_baseline
 
     def judge(self, night: Night) -> NightVerdict:
-        """Return the verdict on the next night.
-
-        Raises HistoryNeeded if it began with a state and the device then shows other states of its sessions.
-        """
+        """Return the verdict on the next night; HistoryNeeded if what was kept does not fit its states."""
         before = self._series.judge(night) if night.is_reset else None
         if night.starts_baseline:
             self._series = _SeriesWithinStates(self._metric)

@@ -121,10 +121,7 @@ def same_night_answer(current: Point, shift: Shift, night: Night, *, may_be_devi
 
 
 def describe_same_night(shift: Shift, same: "SideComparison | None", when: str = "the same night") -> str:
-    """Return the result of the comparison of a night as text; empty without an interval.
-
-    For a figure that confirms itself, the text is why it needs none.
-    """
+    """Return the result of the comparison of a night, or why the figure needs none; empty without an interval."""
     if shift.metric.confirms_itself:
         return (
             f"a change above {shift.metric.distance_text(shift.limit)} by another model or runner needs no second night"

@@ -29,10 +29,7 @@ def unconfirmed_text(current: Point, shift: Shift, *, is_open_to_nights: bool = 
 
 
 def missing_file(current: Point, shift: Shift) -> str | None:
-    """Return `.pte file of 2026-11-23` or `runner of 2026-11-23` if that of the last good night is no longer stored.
-
-    None for equal content, which needs no comparison.
-    """
+    """Return `.pte file of NIGHT` or `runner of NIGHT` if the last good one is not stored; None for equal content."""
     good = shift.last_good.night
     return (
         None if is_same_content(current, shift) or good not in current.missing else f"{current.missing[good]} of {good}"

@@ -102,10 +102,7 @@ def read_configs(folder: Path) -> tuple[list[KitConfig], list[str]]:
 
 
 def kit_files(folder: Path) -> Iterator[Path]:
-    """Yield the files below `folder` in the order of their paths, except those of tools that the kit checks out.
-
-    Raises InputError if a folder cannot be read.
-    """
+    """Yield the files below `folder` by path, without tools that the kit checks out; InputError if unreadable."""
 
     def refuse(error: OSError) -> NoReturn:
         raise InputError(f"{error.filename}: cannot be read ({error.strerror}); correct its permissions")

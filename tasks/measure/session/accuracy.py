@@ -146,10 +146,7 @@ def _judged(
     difference: Difference,
     required: AccuracyRequirement | None = None,
 ) -> Accuracy:
-    """Return the figures of an output against a reference (`files` has both), and whether they are beyond the limit.
-
-    Limits in `required` replace that of the recipe.
-    """
+    """Return the figures of an output (`files`: it and its reference), judged by the recipe or `required`."""
     min_snr_db: float | None = getattr(references.limits, f"{reference}_db")
     if required and required.min_snr_db is not None:
         min_snr_db = required.min_snr_db

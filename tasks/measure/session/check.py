@@ -175,10 +175,7 @@ def variant_contradiction(variant: Variant, operators: Iterable[str], kernels: I
 
 
 def _kernel_contradiction(variant: Variant, kernels: Iterable[str]) -> str | None:
-    """Return a sentence if the kernels contradict the variant.
-
-    Only those of matrix products count: kernels that pack data for SME2 have names of SME.
-    """
+    """Return a sentence if kernels of matrix products contradict the variant; others may have names of SME."""
     products = [kernel for name in kernels if (kernel := parse_kernel(name)) and kernel.is_product]
     sme1 = [kernel.name for kernel in products if kernel.isa_family == "SME"]
     sme2 = [kernel.name for kernel in products if kernel.isa_family == "SME2"]

@@ -156,10 +156,7 @@ def build_calibration(context: SessionContext) -> Calibration:
 
 
 def baseline_ns(times: Sequence[int]) -> float | None:
-    """Return the median of the fastest quarter; None with too few times.
-
-    Most sessions follow another one, on a warm device: the fastest are those that found it cool.
-    """
+    """Return the median of the fastest quarter, which found the device cool; None with too few times."""
     if len(times) < MIN_CALIBRATIONS:
         return None
     return median(sorted(times)[: math.ceil(len(times) / 4)])
