@@ -198,10 +198,7 @@ def _read_text(path: Path) -> str:
 
 
 def _find_node(node: yaml.Node, key_path: _Path) -> tuple[yaml.Node, int, int]:
-    """Follow pydantic's location through the YAML nodes; return its last node, the line, and the number of steps to it.
-
-    The line of a value with a key is that of the key. Steps that are not in the file are passed over.
-    """
+    """Return the last YAML node of pydantic's location, its line (that of its key), and the number of steps to it."""
     line, depth = node.start_mark.line + 1, 0
     for number, step in enumerate(key_path, 1):
         if isinstance(node, yaml.MappingNode):

@@ -83,10 +83,7 @@ class Device(ABC):
 
     @abstractmethod
     def upload(self, local: Path, remote: str) -> None:
-        """Copy a file to the device: write a temporary file, then rename it; parent folders are created.
-
-        Raises TransferFailed, NoSpaceOnDevice, DeviceLost; no partial file is left under `remote`.
-        """
+        """Copy a file, complete or not at all, with its folders; TransferFailed, NoSpaceOnDevice or DeviceLost."""
 
     @abstractmethod
     def fetch(self, remote: str, local: Path, *, limit_bytes: int = FILE_LIMIT_BYTES) -> None:

@@ -74,10 +74,7 @@ def split_status(status: int) -> tuple[int | None, int | None]:
 
 
 def call(device: Device, argv: Sequence[str], *, policy: Policy | None = None) -> str:
-    """Run a housekeeping command on the device and return what it printed; `policy` is retry.SCRIPT by default.
-
-    Raises DeviceError if it fails or prints too much, NoSpaceOnDevice if the disk is full, DeviceLost if it hangs.
-    """
+    """Run a housekeeping command and return what it printed; DeviceError, NoSpaceOnDevice or DeviceLost."""
     deadline_s = (policy or retry.SCRIPT).timeout_s
     try:
         result = device.run(argv, deadline_s=deadline_s)
@@ -117,9 +114,6 @@ def remove_path(device: Device, *paths: str, policy: Policy | None = None) -> No
 
 
 def available_bytes(df: str) -> int | None:
-    """Return the available space that `df -Pk` printed for one disk; None if it printed something else.
-
-    The columns are found from the percentage, since the name of a disk or a share may contain blanks.
-    """
+    """Return the space that `df -Pk` printed, found from the percentage: names may have blanks; None for others."""
     match = re.search(r"\s[0-9]+\s+[0-9]+\s+([0-9]{1,15})\s+[0-9]+%\s+/", df.rstrip().rpartition("\n")[2])
     return int(match[1]) * 1024 if match else None

@@ -18,10 +18,7 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
 
 
 def nights_beside(night: str, nights: Iterable[str]) -> str:
-    """Return the end of an error message with the nights before and after one that is not among them.
-
-    All are written YYYY-MM-DD. Of a later night, or a word that is no date, it is the newest.
-    """
+    """Return the nights (YYYY-MM-DD) before and after another one as the end of a message, the newest after all."""
     ordered = sorted(nights)
     beside = [*[each for each in ordered if each < night][-1:], *[each for each in ordered if each > night][:1]]
     return f"; nearest: {' and '.join(beside)}" if beside else ""

@@ -46,10 +46,7 @@ def inventory_path(inventory_file: str | None) -> str:
 
 
 def match_devices(spec: SweepSpec, inventory_file: str, only: Sequence[str] = ()) -> DeviceSelection:
-    """Return the devices that a sweep's selector matches, possibly none; names in `only` restrict them further.
-
-    Raises InputError if a device in `only` is not in the inventory, or is not among the devices that match.
-    """
+    """Return the devices that the selector matches, possibly none, of `only`; InputError for others in `only`."""
     inventory = load_inventory(Path(inventory_file))
     reasons = {
         device.name: selector_mismatches(spec.devices, device.selectable_labels()) for device in inventory.devices

@@ -133,10 +133,7 @@ def device_step(title: str, dispatcher: DeviceDispatcher, probe: Probe) -> State
 
 @task(task_run_name="{title}", cache_policy=NO_CACHE)
 def failed_session_step(title: str, record: SessionRecord, location: str) -> State[Any]:
-    """Show a failed or invalid session as a task run: the state has its status as name and its reason as message.
-
-    The log has the reason, what to do, the end of the runner's log, and the location of the bundle.
-    """
+    """Show a failed or invalid session as a task run, with its status, reason and log, and what to do."""
     log_failed(title, record, record.log_tail, f"bundle: {location}/{record.sweep.sweep_id}/{record.session_id}")
     return Failed(name=record.status.capitalize(), message=record.reason)
 

@@ -95,10 +95,7 @@ class Farm:
     def explain(
         self, name: str, device: str | None = None, precision: str | None = None, variant: str | None = None
     ) -> Explanation:
-        """Explain the worst series of a model, or a series by its id, as `etfarm explain` does.
-
-        Raises InputError if a name is unknown.
-        """
+        """Explain a model's worst series, or one by its id; raises InputError for an unknown name."""
         only = {"device": device, "precision": precision, "variant": variant}
         with warehouse_reader(self._workspace) as reader:
             return explain(reader, name, only)

@@ -83,10 +83,7 @@ class Board:
         self._update(step, total=total)
 
     def doing(self, step: str, what: str, *, item: str = "", in_log: bool = True) -> None:
-        """Show what `step` is doing; `item` names one of several items in progress.
-
-        `in_log=False` prints no line in a log file: for work of seconds, the line of its end is enough.
-        """
+        """Show what `step` is doing, for one `item` of several; `in_log=False` prints no line in a log file."""
         if task := self._task(step):
             task.fields["doing"][item] = what
         self._update(step, f"{what} ..." if in_log else "")

@@ -161,10 +161,7 @@ def check_bundles_step(request: SweepRequest) -> State[Any]:
 
 @task(task_run_name="load {request.sweep.sweep_id}", cache_policy=NO_CACHE)
 def load_step(request: SweepRequest) -> State[Any]:
-    """Load the sweep's bundles and publish a snapshot; the state carries why bundles were refused, by session id.
-
-    Failed if a bundle is refused or no session was recorded.
-    """
+    """Load the sweep's bundles; the state has the refusals by session id. Failed with any, or without a session."""
     board.expect("load", 1)
     if request.sweep.sweep_id not in request.workspace.store.sweep_ids():
         board.done("load", "no session was recorded", failed=True)
@@ -203,10 +200,7 @@ def noise_step(request: SweepRequest) -> None:
 
 @task(task_run_name="report {request.sweep.sweep_id}", cache_policy=NO_CACHE)
 def report_step(request: SweepRequest, refused: Mapping[str, str], dropped: str | None) -> State[Any]:
-    """Write the report and show it as an artifact; the state carries its path.
-
-    `refused` are the reasons of refused bundles by session id; `dropped` is a text about dropped sessions, if any.
-    """
+    """Write the report with the reasons `refused` and the text `dropped`, and show it; the state has its path."""
     sweep_id, workspace = request.sweep.sweep_id, request.workspace
     board.expect("report", 1)
     record_dropped(workspace.reports / sweep_id, dropped)

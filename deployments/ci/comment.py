@@ -27,10 +27,7 @@ _PAGE = 100  # the largest that GitHub and GitLab return
 
 
 def main(folder: Path) -> int:
-    """Write summary and comment from the `*.json` (pairs), `*.note` and `*.failed` files of a folder.
-
-    Return 0, also if the comment could not be written: the cause is printed to standard error.
-    """
+    """Write summary and comment from the `*.json`, `*.note` and `*.failed` files of a folder; errors are printed."""
     texts = {
         suffix: [file.read_text(encoding="utf-8").strip() for file in sorted(folder.glob(f"*.{suffix}"))]
         for suffix in ("json", "note", "failed")

@@ -120,10 +120,7 @@ class AdbLink:
         return self._request(f"host:transport:{self._serial}", service)
 
     def _reconnect(self) -> None:
-        """Have the server connect the phone anew, and wait until it is usable.
-
-        Raises AdbError if the phone does not authorize this computer, refuses the connection, or is not usable in time.
-        """
+        """Have the server connect the phone again; AdbError if that is refused, or it is not usable in time."""
         answer = ""
         attempts = retry.Attempts(retry.ADB_RECONNECT)
         if self._network:

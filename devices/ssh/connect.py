@@ -39,10 +39,7 @@ class Connection:
 
 
 def connect(name: str, where: SshAddress) -> Connection:
-    """Open and authenticate a connection, through its jump hosts if it has any.
-
-    Raises DeviceLost if a host cannot be reached, DeviceRefused if the host refuses us or its host key is not accepted.
-    """
+    """Open and authenticate a connection, through jump hosts if any; DeviceLost, or DeviceRefused by a host."""
     hop = resolve(name, where)
     through: Connection | None = None
     with contextlib.ExitStack() as opened:

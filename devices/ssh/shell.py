@@ -42,10 +42,7 @@ class RemoteShell:
         self._channel.in_stderr_buffer.set_event(self._arrived)
 
     def run(self, argv: Sequence[str], end: float, max_bytes: int) -> bool:
-        """Run a command; return True at its end, False if `end` (monotonic, seconds) comes first or it prints too much.
-
-        Raises EOFError if the channel was closed, or if a silent host gives no sign of life.
-        """
+        """Run a command; return whether it ended before `end` (monotonic, s) and within the limit; EOFError if lost."""
         silence_s, last_received = retry.SSH_SILENCE.timeout_s, time.monotonic()
         has_begun = False
         while True:

@@ -61,10 +61,7 @@ def run_to_end(subject: Subject, name: str, settings: Mapping[str, Any]) -> str:
 
 
 def kill_and_reattach(subject: Subject) -> Finding:
-    """Kill the farm during a session, start it again, then kill the runner during the next session.
-
-    The first session must succeed with one start of its runner, the second fail by signal 9. Nothing may be left.
-    """
+    """Kill the farm in a session, start it again, kill the next session's runner: one result each, nothing left."""
     device, folder = subject.device, f"{subject.device.root}/kill"
     launcher = ["sh", "-c", _HOLDING, "sh", folder]
     call(device, ["mkdir", "-p", "--", folder])

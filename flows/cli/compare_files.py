@@ -37,10 +37,7 @@ def prepare_files(
     sweep_id: str | None,
     workspace: Workspace,
 ) -> tuple["LabelledFile", "LabelledFile"] | None:
-    """Return the .pte files A and B; with `base`, export the model at that commit and as it is now.
-
-    None if A and B name stored results. Raises InputError for words or options that exclude each other.
-    """
+    """Return the .pte files A and B (with `base`, exported); None for stored results; InputError for bad options."""
     if base is None and (a is None or b is None):
         raise InputError("name A and B, or --model and --base; see `etfarm compare --help`")
     if base is not None and a is not None:
@@ -182,10 +179,7 @@ def _remarks(answer: "InterleavedResult") -> Iterator[str]:
 
 
 def export_both(model: str | None, precision: str, base: str, data_dir: Path) -> tuple[Path, Path]:
-    """Export a model at the commit `base` and as its files are now; return both .pte files.
-
-    Raises InputError if there is no such commit or no git, FarmError if a side cannot be exported.
-    """
+    """Return the .pte files of a model at a commit and as its files are now; InputError, or FarmError of a side."""
     if model is None:
         raise InputError("--base: name the model, such as --model ./model.py:make")
     root = Path(_git("rev-parse", "--show-toplevel"))

@@ -147,10 +147,7 @@ def _show_usage(error: typer.Abort | TyperException) -> int:
 
 
 def _discard_output() -> None:
-    """Flush standard output; if that fails, send the rest to the null device.
-
-    Otherwise the interpreter would try again when it exits, and change the exit code.
-    """
+    """Flush standard output, or send the rest to the null device, so that the exit code stays as it is."""
     try:
         sys.stdout.flush()
     except OSError:

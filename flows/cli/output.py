@@ -24,10 +24,7 @@ def check_output(file: Path, suffixes: Collection[str]) -> None:
 
 @contextlib.contextmanager
 def output_file(file: Path, suffixes: Collection[str] = _SUFFIXES) -> Iterator[BinaryIO]:
-    """Yield a stream whose content becomes `file` at the end of the block; on an error the file stays as it was.
-
-    Raises InputError as `check_output`.
-    """
+    """Yield a stream whose content becomes `file` unless the block raises; InputError as `check_output`."""
     check_output(file, suffixes)
     remove_leftovers(file.parent)
     with complete_file(file) as stream:

@@ -47,10 +47,7 @@ def validate(
 
 
 def _describe_valid(file: Path) -> str:
-    """Return a few words about a valid sweep file or inventory, which has a list `devices`.
-
-    Raises InputError with all mistakes.
-    """
+    """Return a few words about a valid sweep file or inventory (with `devices`); InputError with all mistakes."""
     from devices.checked_yaml import read_yaml
     from devices.inventory import load_inventory
     from tasks.measure.sweep_file import read_sweep

@@ -138,10 +138,7 @@ class InterleavedDevice:
         return ask_warehouse(query, self.workspace, **parameters)
 
     def _failure_reason(self, comparison: str, side: str) -> str:
-        """Return the status and reason of the first session of this side that failed or was invalid.
-
-        The session that is always discarded has a reason, too, and explains nothing.
-        """
+        """Return status and reason of the first session of this side that failed, not of the discarded one."""
         failed = [
             record
             for record in self.workspace.store.records(self.sweep.sweep_id, skip_damaged=True)

@@ -31,10 +31,7 @@ class ReportedCauses:
         self._causes: set[str | None] = set()
 
     def add(self, record: SessionRecord) -> bool:
-        """Add why a session could not start; return False if an export or another session reported that cause before.
-
-        True for a session that started: its reason concerns only itself.
-        """
+        """Add why a session could not start; return False if that was reported. True for a session that started."""
         if record.reason_code not in _COULD_NOT_START:
             return True
         is_new = record.reason not in self._causes and record.reason not in self._exports.now().errors.values()

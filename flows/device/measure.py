@@ -48,10 +48,7 @@ Show = Callable[[str, SessionRecord], object]
 
 
 def measure_device(job: DeviceJob, show: Show = log_failed) -> DeviceTally:
-    """Run all remaining sessions of a device; a failure is recorded, and the next session starts.
-
-    If nothing more can be recorded, such as on a full disk, the reason is in the tally's `stopped_by`.
-    """
+    """Run all remaining sessions of a device; `stopped_by` of the tally is why nothing more could be recorded."""
     run, finish = _DeviceRun(job, show), FinishBy(job.finish_by)
     with log_context(sweep=job.sweep.sweep_id, device=job.device.name):
         try:
@@ -113,10 +110,7 @@ class _DeviceRun:
         self._reported = ReportedCauses(job.exports)
 
     def measure_sessions(self, device: Device, lease: Lease) -> None:
-        """Run sessions until none is left, which sets `has_ended`, or until a sweep of higher priority waits.
-
-        Raises DeviceError if the device itself fails, and FarmError if a session cannot be recorded, as on a full disk.
-        """
+        """Run sessions until none is left (`has_ended`) or a higher priority waits; DeviceError, FarmError."""
         if self._queue is None:
             if runner := next(iter(self.job.runners.by_use.values()), None):
                 facts = add_runner_facts(runner, device, self.job.device, self.job.probe.facts)
@@ -175,10 +169,7 @@ class _DeviceRun:
             self.tally.count(self._record_unmeasured(session, _why_not_exported(self.job, session) or (code, reason)))
 
     def drop_rest(self) -> None:
-        """Count the remaining sessions as dropped if the sweep has a `finish_by`.
-
-        Sessions of a model that could not be exported are recorded as failed instead: that takes no time.
-        """
+        """Drop the remaining sessions if the sweep has a `finish_by`, but record those whose export failed."""
         if self.job.finish_by is None:
             return
         queue = self._remaining()

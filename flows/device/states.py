@@ -101,10 +101,7 @@ _MAX_DEVICES_AT_ONCE = 32
 
 
 def queue_text(inventory: Path, form: str) -> Iterator[str]:
-    """Yield the queue in pieces: by device a row for the holder, then for those that wait, in their order.
-
-    A device that cannot be reached, or only by the worker of a lab, has one row with the cause. Raises InputError.
-    """
+    """Yield the rows of each device: the holder, then those that wait, or why it cannot be asked; InputError."""
     listed = load_inventory(inventory)
     with ThreadPoolExecutor(_MAX_DEVICES_AT_ONCE) as pool:
         rows = [row for each in pool.map(partial(_device_rows, listed.labs), listed.devices) for row in each]

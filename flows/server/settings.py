@@ -55,10 +55,7 @@ def prepare_prefect(prefect_home: Path) -> None:
 
 
 def set_up_log() -> None:
-    """Set the level of the farm's loggers, to which Prefect adds only a handler, and filter Prefect's lines.
-
-    Every handler gets the lines of both with control characters replaced.
-    """
+    """Set the level of the farm's loggers, and filter Prefect's lines; control characters are replaced in all."""
     if logging.getLogRecordFactory() is not _sanitized_record:
         logging.setLogRecordFactory(_sanitized_record)
     for package in PACKAGES:

@@ -133,10 +133,7 @@ def folder_session_id(path: Path) -> str:
 
 
 def write_report(workspace: Workspace, sweep_id: str | None, refused: Sequence[str] = ()) -> Path:
-    """Write the report of a sweep (None: the newest) from a snapshot; return the path of the HTML file.
-
-    It lists why bundles are missing in the figures: the reasons `refused` of a load, and those of a check now.
-    """
+    """Write a sweep's report (None: the newest), with the reasons of missing bundles; return the HTML file."""
     from tasks.pages.report import render_report
     from tasks.results.reader import open_answers
 

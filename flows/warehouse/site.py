@@ -103,10 +103,7 @@ class LiveSite:
             return self._served, self._newest
 
     def _prepare(self, pages: SnapshotPages) -> None:
-        """Render the home page of a snapshot, then serve the snapshot instead of the previous one.
-
-        If the page cannot be rendered, the snapshot is served all the same, and requests get the error.
-        """
+        """Render a snapshot's home page, then serve the snapshot; if that fails, requests get the error."""
         try:
             with suppress(FarmError, WarehouseError):
                 pages.file(_HOME)
@@ -144,10 +141,7 @@ def build_app(site: LiveSite, names: Iterable[str] = ()) -> FastAPI:
 
     @app.middleware("http")
     async def check_request(request: Request, answer: RequestResponseEndpoint) -> Response:
-        """Answer 414 for a long address, 421 for a host name that is not allowed.
-
-        This prevents DNS rebinding: a foreign page whose host name resolves to this machine could read the answers.
-        """
+        """Answer 414 for a long address, 421 for a foreign host name: DNS rebinding could otherwise read answers."""
         if len(request.scope["path"]) > _MAX_CHARS:
             return PlainTextResponse(f"An address here has at most {_MAX_CHARS} characters.\n", 414)
         hosts = [_host_name(host) for host in request.headers.getlist("host")]

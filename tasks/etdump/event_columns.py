@@ -203,10 +203,7 @@ class _Texts:
         self.with_cost: set[int] = set()
 
     def names(self, profiles: Tables) -> tuple[Positions, NDArray[np.uint8]]:
-        """Return (index into names, kind) of each event; an empty string counts as absent, as in devtools.
-
-        Adds to `with_cost` the names whose first metadata in this block has an estimated cost.
-        """
+        """Return (index into names, kind) of each event, "" as absent; adds names with estimates to `with_cost`."""
         name_at, text_at = (profiles.references(field, "a name") for field in (0, 4))
         name_at, text_at = (np.where((at > 0) & (self._buffer.read(at, "<u4") > 0), at, 0) for at in (name_at, text_at))
         number = profiles.numbers(3, "<i4", -1)

@@ -81,10 +81,7 @@ class Buffer:
         return target
 
     def lengths(self, at: Positions, element_bytes: int, what: str) -> Positions:
-        """Return the number of elements of each vector at `at`; 0 for an absent one.
-
-        Vectors do not share bytes, so together they cannot be longer than the file.
-        """
+        """Return the number of elements of each vector at `at`, 0 for an absent one; all together fit the file."""
         counts = np.where(at > 0, self.read(at, "<u4"), 0)
         self.require_inside(at, 4 + counts * element_bytes, f"the end of {what}")
         if int(counts.sum()) * element_bytes > self.size_bytes:

@@ -51,10 +51,7 @@ def read_etdump(source: Path | bytes, *, name: str | None = None, backends: Back
 
 
 def read_content(path: Path, *, name: str | None = None, max_bytes: int = sys.maxsize) -> bytes:
-    """Return the bytes of an ETDump's file; of a file that cannot be complete, only the header is read.
-
-    Raises EtdumpError: one sentence with the file, or its `name`, and the cause.
-    """
+    """Return an ETDump's bytes; only the header if it cannot be complete. EtdumpError names the file or `name`."""
     label = name or str(path)
     try:
         with open_untrusted(path, max_bytes) as file:

@@ -22,10 +22,7 @@ _FIRST_POSITION = 4
 
 
 def longest_progression(at: Positions, lengths: Positions) -> tuple[int, int, int]:
-    """Return (index, count, step) of the longest sequence of lists of one length and distance.
-
-    `count` is the number of lists that follow the one at `index`, each `step` bytes after the one before.
-    """
+    """Return (index, count, step): the longest run of equal lists, `count` after the first, `step` bytes apart."""
     step = np.where(lengths[1:] == lengths[:-1], np.diff(at), 0)
     edges = np.concatenate([[0], np.flatnonzero(step[1:] != step[:-1]) + 1, [len(step)]])
     counts = np.where(step[edges[:-1]] != 0, np.diff(edges), 0) if len(step) else np.zeros(1, np.int64)
@@ -66,10 +63,7 @@ class Template:
         self._can_repeat = bool((self._compared[fields[:, None] + np.arange(4)] > 0).all())
 
     def times(self, step: int, runs: int) -> Iterator[list[Positions]]:
-        """Yield where start and end are, with a row per run, of this run and of those that repeat it, some at a time.
-
-        Up to `runs` runs are `step` bytes after each other; the first one that differs ends the iteration.
-        """
+        """Yield starts and ends, a row per run, of this run and up to `runs` - 1 that repeat it every `step` bytes."""
         if not self._can_repeat or self._buffer.size_bytes >= _MAX_FILE_BYTES:
             yield [at[np.newaxis] for at in self._times]
             return

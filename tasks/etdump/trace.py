@@ -135,10 +135,7 @@ def _delegate_slices(dump: Etdump, runs: Sequence[int]) -> Iterator[tuple[int, s
 
 
 def _in_sequence(recorded: list[int], durations: list[int], begin: int, end: int) -> list[int]:
-    """Return starts, as near to the recorded ones as possible, at which nothing overlaps or leaves `begin` to `end`.
-
-    If the durations do not fit, they follow each other from `begin`.
-    """
+    """Return starts near the recorded ones without overlaps from `begin` to `end`; one after another if too long."""
     other_clock = 0 if begin <= recorded[0] <= end else begin - recorded[0]
     starts, free = [], begin
     for start, duration in zip(recorded, durations, strict=True):

@@ -171,10 +171,7 @@ def clock_without_time(measured_ns: NDArray[np.int64]) -> str | None:
 
 
 def negative_time(runs: Runs) -> str | None:
-    """Return which event is shorter than what ran inside it by the same clock, None if none is.
-
-    Without one, every time is 0 or more and every share between 0 and 1, since all add up to the execution.
-    """
+    """Return which event is shorter than what ran inside it, None if none is: then no time or share is negative."""
     events = np.flatnonzero(runs.self_ns < 0)
     if not len(events):
         return None

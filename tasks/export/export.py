@@ -68,10 +68,7 @@ def export_cases(
 
 
 def read_local_export(request: ExportRequest) -> tuple[Export, ...] | None:
-    """Return the cases of an export that is complete here, or of a prebuilt .pte file; None if it must be exported.
-
-    Raises FarmError for an unknown model or recipe; NotApplicableError if an earlier export was skipped.
-    """
+    """Return the cases of a complete or prebuilt export; None if it must be made. FarmError, NotApplicableError."""
     if request.entry.pte:
         from tasks.export.prebuilt import import_prebuilt
 
@@ -128,10 +125,7 @@ def _export_in_child(request: ExportRequest, title: str, log: Path, on_step: "On
 
 
 def fetch_export(shared_files: BlobStore, key: str, exports_dir: Path) -> tuple[Export, ...]:
-    """Return the cases of a shared export; fetch it into `exports_dir` unless it is complete there.
-
-    Raises ExportError if it is not shared or damaged, BundleError if the storage does not answer.
-    """
+    """Return the cases of a shared export, fetched unless it is here; ExportError or BundleError if it cannot be."""
     if exports := read_complete(exports_dir / key):
         return exports
     with work_folder(exports_dir) as aside:

@@ -263,10 +263,7 @@ def find_export(exports_dir: Path, key: str | None, pte_sha256: str | None, mode
 
 
 def read_complete(folder: Path) -> tuple[Export, ...] | None:
-    """Return the cases of the export in `folder`, whose hashes are checked; None if it is missing or damaged.
-
-    A damaged one is removed with a warning, so that it is exported again.
-    """
+    """Return an export's cases, hashes checked; None if it is missing or damaged, which removes it with a warning."""
     if not folder.is_dir():
         return None
     try:

@@ -113,10 +113,7 @@ def _build_method(name: Any, content: Any, factory: str) -> Method:
 
 
 def _flatten_inputs(methods: list[Method], factory: str) -> list[Method]:
-    """Return the methods with inputs that are flat tuples of tensors; their modules take them so.
-
-    Raises FarmError for inputs of another structure than the example inputs, or of types that no program takes.
-    """
+    """Return the methods with flat tuples of tensors as inputs; FarmError for other structures or types."""
     try:
         structures = {method.name: Structure(method.module, method.inputs) for method in methods}
         flattened = [_flatten_method(method, structures) for method in methods]

@@ -40,10 +40,7 @@ def versions() -> dict[str, str | None]:
 
 
 def export_key(request: ExportRequest) -> str:
-    """Return the key of an export, 32 hexadecimal digits; raises FarmError for an unknown model or recipe.
-
-    It changes after an export that records used files or left-out steps, so read it again then.
-    """
+    """Return an export's key, 32 hex digits; an export that records files changes it. FarmError for a bad request."""
     key = _input_key(request)
     left_out = _left_out_path(request, key)
     return _digest([key, json.loads(left_out.read_text())]) if left_out.is_file() else key

@@ -23,10 +23,7 @@ _ETRECORD = "ETRECORD_V0"  # an entry of every ETRecord, which is a zip file
 
 
 def open_pte(pte: Path, exports_dir: Path) -> Export:
-    """Return the first case of a .pte file: of the export in whose folder it lies, otherwise of a copy of the file.
-
-    Raises InputError; ExportError if the export.json beside it is damaged.
-    """
+    """Return the first case of a .pte file, of its export's folder or a copy; InputError or ExportError."""
     if not pte.is_file():
         raise InputError(f"{pte}: no such file; name a .pte file")
     if (pte.parent / "export.json").is_file():
@@ -183,10 +180,7 @@ def _resize(
 
 
 def _read_or_generate_inputs(entry: ModelEntry, tensors: list[ProgramTensor], seed: int) -> list[bytes]:
-    """Return the bytes of each input, from the entry's files or, without any, seeded random values.
-
-    Raises InputError if the number of files or the size of one differs from the program's.
-    """
+    """Return the bytes of each input, from files or seeded; InputError if number or size is not the program's."""
     if not entry.inputs:
         generator = np.random.default_rng(seed)
         return [each.random_bytes(generator) for each in tensors]

@@ -53,10 +53,7 @@ def write_sources(lowered: Any, folder: Path) -> None:
 
 
 def write_prebuilt_sources(pte: Path, etrecord: Path, folder: Path) -> None:
-    """Write sources.json of a .pte file and its ETRecord into `folder`, in a subprocess because that imports torch.
-
-    A failure is only logged: the program can be measured without sources.
-    """
+    """Write sources.json of a .pte file and its ETRecord, in a subprocess with torch; a failure is logged."""
     command = [sys.executable, "-P", "-m", __name__, *map(os.fspath, (pte, etrecord, folder))]
     path = os.pathsep.join(filter(None, [os.fspath(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
     try:

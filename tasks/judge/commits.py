@@ -44,10 +44,7 @@ def commits_between(good: Sequence[Commit], bad: Sequence[Commit], *, is_clean: 
 
 
 def only_candidate(ranges: Iterable[CommitRange | None]) -> str | None:
-    """Return the id of the only commit that lies between the nights of all ranges; None if there are several or none.
-
-    Ranges that are unknown, incomplete or not clean exclude no commit.
-    """
+    """Return the only commit between the nights of all ranges; None otherwise. Unclear ranges exclude none."""
     candidates = [each.candidates for each in ranges if each and each.candidates is not None]
     common = frozenset.intersection(*candidates) if candidates else frozenset()
     return next(iter(common)) if len(common) == 1 else None

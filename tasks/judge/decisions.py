@@ -184,10 +184,7 @@ def is_near(onset: date, other: date) -> bool:
 
 
 def accepts(acceptance: tuple[date, date], onset: date) -> bool:
-    """Return whether an acceptance, by its dates, is of what began at `onset`: nobody accepts what is to come.
-
-    The day of a decision is that of UTC, so it may be the day before.
-    """
+    """Return whether an acceptance is of what began at `onset`: that day, the day before (UTC), or earlier."""
     accepted_onset, decided_on = acceptance
     return is_near(accepted_onset, onset) and onset - decided_on <= timedelta(days=1)
 

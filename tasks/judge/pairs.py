@@ -101,10 +101,7 @@ def have_same_content(a: MeasuredCell, b: MeasuredCell) -> bool:
 
 
 def is_no_change(a: MeasuredCell, b: MeasuredCell) -> bool:
-    """Return whether one content was judged without a change in the later night, with the earlier one as its baseline.
-
-    As far as these nights are apart, nights of the series differ without a change.
-    """
+    """Return whether the later night was judged without a change against the earlier one, the same content."""
     if a.night is None or b.night is None or not have_same_content(a, b):
         return False
     last, earlier_night = (a, b.night) if a.night > b.night else (b, a.night)

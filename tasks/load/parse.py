@@ -28,10 +28,7 @@ _READ_AHEAD = 4  # bundles per process
 
 
 def parse(paths: Sequence[Path]) -> Iterator[tuple[Path, Rows | str]]:
-    """Yield each path with its rows, or with the reason why it is refused, in the order of the paths.
-
-    If a reading process is killed or cannot be started, this one reads the rest.
-    """
+    """Yield each path with its rows or why it is refused, in order; this process reads what others could not."""
     done, processes = 0, min(os.cpu_count() or 1, _MAX_PROCESSES)
     if processes > 1 and _are_large(paths):
         try:

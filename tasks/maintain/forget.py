@@ -41,10 +41,7 @@ def forget_target(workspace: Workspace, target: str, reason: str) -> str:
 
 
 def forget_sessions(warehouse: Path, session_ids: Collection[str]) -> int:
-    """Remove sessions, and rows that only they used, and judge again, in one transaction; return their number.
-
-    Creates no warehouse. Raises WarehouseError; nothing is removed then.
-    """
+    """Remove sessions in one transaction, and judge again; return their number. WarehouseError: none removed."""
     if not session_ids or not warehouse.is_file():
         return 0
     statements = {file.name: file.text for file in sql_files("loading")}

@@ -103,10 +103,7 @@ class PruneStep:
 
 
 def prune(plan: Plan, workspace: Workspace) -> Iterator[PruneStep]:
-    """Carry out a plan; yield a step for each sweep and folder, and one for all nights.
-
-    If it is killed, nothing is lost, and the next prune does the rest. Raises FarmError if another one is running.
-    """
+    """Carry out a plan and yield its steps; after a kill, the next prune goes on. FarmError beside another one."""
     store = workspace.store
     with prune_lock(store.root if isinstance(store, LocalStore) else workspace.root):
         for sweep_id in plan.sweeps:

@@ -82,10 +82,7 @@ def plan_noise(
     exports: Mapping[tuple[str, str], Sequence[Export]],
     runners: Mapping[tuple[Variant, Mode], Runner],
 ) -> list[PlannedSession]:
-    """Return the sessions that compare the first cell of a sweep, of the last variant, with itself.
-
-    Empty if the sweep has no `noise_sessions` or no timing, or if the cell has no export or runner here.
-    """
+    """Return the sessions that compare the first cell, of the last variant, with itself; empty if it has none."""
     entry, precision = spec.pairs[0]
     variant = spec.variants[-1]
     export = next(iter(exports.get((entry.name, precision), ())), None)

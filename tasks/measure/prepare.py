@@ -158,10 +158,7 @@ def verified_export_status(entry: ModelEntry, recipe: str, settings: ExportSetti
 
 
 def quick_export_status(entry: ModelEntry, recipe: str, settings: ExportSettings) -> ExportStatus:
-    """Return the status of an export in milliseconds: torch is not imported, and files are not compared with hashes.
-
-    Raises BundleError if the storage with shared exports does not answer.
-    """
+    """Return the status of an export in milliseconds, without torch and hashes; BundleError of the storage."""
     folder, request = settings.folder, ExportRequest(entry, recipe, settings.folder, settings.seed)
     try:
         size = sum(path.stat().st_size for path in files_to_read(request) if path.is_file())

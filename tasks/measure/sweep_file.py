@@ -207,10 +207,7 @@ class SweepFilter(BaseModel, extra="forbid", frozen=True):
     devices: list[str] = Field(default=[], description="Names of devices that the sweep selects.")
 
     def apply(self, spec: SweepSpec) -> SweepSpec:
-        """Return the sweep with this part of its matrix; raises InputError for what the sweep does not have.
-
-        The comparison for noise belongs to the whole sweep: a part leaves it out.
-        """
+        """Return this part of the sweep, without its comparison for noise; InputError for what it does not have."""
         if self == SweepFilter():
             return spec
         recipes = [recipe_name(each) if each != AS_IS else each for each in self.precisions]

@@ -46,10 +46,7 @@ def _require_possible(night: date) -> None:
 
 
 def sweep_night(name: str, night: date, sweep_ids: Iterable[str], *, again: bool) -> SweepNight:
-    """Return the newest sweep of that name and night among `sweep_ids` (those with bundles), or the next if `again`.
-
-    Ids have the form `smoke-2026-11-20`; the second sweep of a night is `smoke-2026-11-20.2`.
-    """
+    """Return the newest such sweep of `sweep_ids`, or the next if `again`: `smoke-2026-11-20`, then `....2`."""
     newest = max(_numbers(name, night, sweep_ids), default=0)
     return _build_sweep_night(name, night, newest + 1 if again and newest else max(newest, 1))
 

@@ -187,10 +187,7 @@ class File:
 
 
 def asset(name: str, names: Iterable[tuple[str, str]], published: Collection[str] | None) -> File | None:
-    """Return a style or script by its name; None if it does not exist.
-
-    `names` is what the search finds, each name with its address. Links may lead to `published`; None: anywhere.
-    """
+    """Return a style or script, with the `names` of the search and links to `published` (None: all); None: no such."""
     match name:
         case "page.css":
             return File("text/css", template(name).render())

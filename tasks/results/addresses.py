@@ -11,10 +11,7 @@ _PAIR = ".."
 
 @functools.lru_cache(maxsize=10_000)
 def slug(name: str) -> str:
-    """Return a name as part of an address, without a slash and without the `..` that joins a pair.
-
-    No two names have the same slug, even where the file system ignores case: other names than plain ones get a hash.
-    """
+    """Return a name as part of an address, without slash and `..`; unique also where a file system ignores case."""
     if _PLAIN.fullmatch(name):
         return name
     readable = re.sub(r"[^a-z0-9._-]+|\.{2,}", "-", name.lower()).strip("-.")[:50]

@@ -245,10 +245,7 @@ def write_pair(change: SeriesChange) -> dict[str, Any]:
 
 
 def read_pair(row: Mapping[str, Any]) -> SeriesChange:
-    """Return the change that `write_pair` wrote, without `emulated` and `is_regression`; other missing keys are None.
-
-    Raises KeyError without `answer`, `ratio`, or the sessions or time of a side.
-    """
+    """Return what `write_pair` wrote, missing keys as None; KeyError without answer, ratio, sessions or times."""
     a, b = (
         SideFacts(
             sessions=row[f"sessions_{side}"],

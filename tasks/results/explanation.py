@@ -178,10 +178,7 @@ def explain_change(reader: Reader, change: SeriesChange) -> list[Fact]:
 
 
 def read_variants(reader: Reader, row: JudgedRow, every: Sequence[JudgedRow]) -> list[CellFactsRow]:
-    """Return the cell of a series, then those of its other variants in the same night; empty if it has none.
-
-    `row` and `every` are newest verdicts on series, or verdicts on latency.
-    """
+    """Return a series' cell, then those of its other variants that night, by verdicts `every`; empty if none."""
     if not (cell := _read_cell(reader, row.cell)):
         return []
     same = ("model", "device", "precision", "threads", "night")

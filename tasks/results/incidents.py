@@ -247,10 +247,7 @@ def open_incidents(rows: Sequence[IncidentRow], series: Iterable[SeriesRow] | No
 
 
 def find_accepted(rows: Sequence[IncidentRow], judged: VerdictRow) -> IncidentRow | None:
-    """Return the newest incident of a series, accepted up to the judged night and in no baseline before it; or None.
-
-    A baseline has at most 21 nights, so one that was accepted earlier is no longer what a night differs in.
-    """
+    """Return the newest incident of a series accepted within the baseline of the judged night; None without one."""
     accepted = [
         row
         for row in rows

@@ -51,10 +51,7 @@ def night_headline(verdicts: Sequence[VerdictRow]) -> str:
 
 
 def headline_parts(verdicts: Sequence[VerdictRow]) -> list[HeadlinePart]:
-    """Return a part for each kind of verdict that a series has, and for other figures that got worse.
-
-    The numbers of series add up to all; the first of them states how many these are.
-    """
+    """Return a part for each kind of verdict (the first states the number of series), and for other figures."""
     latency = latency_verdicts(verdicts)
     by_verdict: dict[str, list[VerdictRow]] = defaultdict(list)
     for verdict in latency:

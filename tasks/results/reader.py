@@ -211,11 +211,7 @@ def open_reader(snapshot: ReadableFile | Path) -> Iterator[Reader]:
 
 @contextlib.contextmanager
 def open_answers(snapshot: ReadableFile | Path, sweep_id: str | None) -> Iterator[Answers]:
-    """Open a warehouse file for the report of one sweep, the newest without an id.
-
-    Raises ReportError if the file does not contain the sweep or its views are too old, WarehouseError if it cannot be
-    read.
-    """
+    """Open a sweep's report, of the newest without an id; ReportError, or WarehouseError if unreadable."""
     with open_reader(snapshot) as reader:
         sweeps = reader.rows(SweepRow)
         if not sweeps:

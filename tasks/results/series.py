@@ -176,10 +176,7 @@ def bad_if_any(rows: Sequence[SeriesRow]) -> Tone:
 
 
 def worst_series_first(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
-    """Return series with the newest night first, then the worst verdict, then the largest change.
-
-    Of those with one verdict, a series that has no time in the night comes last: there is nothing to explain.
-    """
+    """Return series by newest night, worst verdict and largest change; of one verdict, those without a time last."""
 
     def rank(row: SeriesRow) -> tuple[int, int, bool, float]:
         return -row.night.toordinal(), row.rank, row.time_ms is None, -abs(math.log(row.ratio or 1.0))

@@ -162,10 +162,7 @@ class VerdictRow(CellRow):
 
 
 def read_verdicts(reader: Reader, nights: Sequence[date]) -> list[VerdictRow]:
-    """Return the verdicts on nights, the worst first: all on latency, and the changes of other figures.
-
-    `read_sweep_verdicts` returns those on the series of a sweep in its night.
-    """
+    """Return the verdicts on nights, the worst first: all on latency, and the changes of other figures."""
     return reader.rows(VerdictRow, {"nights": nights, "sweep_id": None})
 
 

@@ -48,10 +48,7 @@ class _SelectedKernels(BaseModel, frozen=True, strict=True):
 
 
 def kernel_rows(folder: Path, record: SessionRecord) -> dict[str, list[dict[str, Any]]]:
-    """Return rows of `kernel` and `kernel_profile` by table: executed kernels of a profile, selected ones, or no table.
-
-    Raises BundleError if the file with them cannot be parsed.
-    """
+    """Return rows of `kernel` and `kernel_profile` by table, of executed or selected ones; BundleError if bad."""
     if record.mode == "trace":
         counts = _count_selected([folder / name for name in _LOGS if name in record.files])
         return {"kernel": [_kernel_row("selected", name, count) for name, count in counts.items()]}
@@ -72,10 +69,7 @@ def kernel_rows(folder: Path, record: SessionRecord) -> dict[str, list[dict[str,
 
 
 def kernel_names(collected: Path, mode: str) -> list[str]:
-    """Return the names of the kernels that a session executed (by its profile) or selected.
-
-    `collected` is the folder with its files. Empty if the file is missing or cannot be parsed: the load reports that.
-    """
+    """Return the kernels that a session executed or selected, by files in `collected`; empty if unreadable."""
     if mode == "trace":
         return list(_count_selected([collected / name for name in _LOGS if (collected / name).is_file()]))
     try:

@@ -216,10 +216,7 @@ def _without_bundle(path: Path, sha256: str, columns: Row, runs: Runs | None = N
 
 
 def read_session_id(path: Path) -> str | None:
-    """Return the session id of a bundle's folder or a loose ETDump, read without its other files.
-
-    If session.json is damaged, return the id at the start of the folder's name; None without one.
-    """
+    """Return the session id of a bundle or loose ETDump, from its name if session.json is damaged; or None."""
     try:
         if not path.is_dir():
             return content_sha256(path)[:16]

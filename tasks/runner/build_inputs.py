@@ -99,10 +99,7 @@ class BuildInputs:
 
 
 def find_build_inputs(platform: Platform, runners_dir: Path) -> BuildInputs:
-    """Find what a build for `platform` needs; raises RunnerError or WheelError if a part is missing.
-
-    The wheel of another platform is downloaded on first use, into `cache` beside `runners_dir`.
-    """
+    """Find what a build needs, a foreign wheel in `cache` beside `runners_dir`; RunnerError or WheelError."""
     cache = runners_dir.absolute().parent / "cache"
     toolchain = find_toolchain(platform, cache)
     if platform == host_platform():

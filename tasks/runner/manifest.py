@@ -167,10 +167,7 @@ def share_runner(shared_files: BlobStore, runner: Runner) -> str:
 
 
 def fetch_runner(shared_files: BlobStore, name: str, cache: Path) -> Runner:
-    """Return a shared runner by its name; it is downloaded once, into the folder `cache`, and its hashes are checked.
-
-    Raises RunnerError if it is missing or damaged, BundleError if the storage does not answer.
-    """
+    """Return a shared runner, downloaded into `cache` once and checked; RunnerError, or BundleError of the storage."""
     final = cache / Path(name).name.removesuffix(SUFFIX)
     if final.is_dir():
         return read_runner(final)

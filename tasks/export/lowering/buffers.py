@@ -50,10 +50,7 @@ def write_in_place(program: Any) -> bool:
 
 
 def keep_initial_values(programs: Iterable[Any]) -> None:
-    """Store the initial values of buffers that edge programs change; by default, executorch keeps only their shapes.
-
-    Buffers of zeros, such as most caches, start as zeros anyway, and stay out of the file.
-    """
+    """Store initial values of changed buffers other than zeros; by default, executorch keeps only their shapes."""
     programs = list(programs)
     changed = {buffer for program in programs for buffer in program.graph_signature.buffers_to_mutate.values()}
     for program in programs:
@@ -65,10 +62,7 @@ def keep_initial_values(programs: Iterable[Any]) -> None:
 
 
 def _can_write_in_place(node: Any, caches: set[str]) -> bool:
-    """Whether an `index_put` can write in place.
-
-    Its target must be one of `caches` that nothing else reads, and the kernel must support the write (see the head).
-    """
+    """Whether the kernel can write this `index_put` in place (see the head): only it reads one of `caches`."""
     cache, values = node.args[0], node.args[2]
     needed_shape = _written_shape(node)
     return (
@@ -81,10 +75,7 @@ def _can_write_in_place(node: Any, caches: set[str]) -> bool:
 
 
 def _written_shape(node: Any) -> tuple[Any, ...] | None:
-    """Return the shape of the part that an `index_put` writes, with the cache's rank; sizes may be symbols.
-
-    None unless it assigns (does not add) to one list of positions in one dimension.
-    """
+    """Return the written part's shape with the cache's rank; None unless it assigns at one list of positions."""
     import torch
 
     cache, indices = node.args[:2]

@@ -154,10 +154,7 @@ def _macs(node: Any) -> int | None:
 
 
 def count_read_bytes(program: Any) -> int:
-    """Return the bytes of weights and state that an execution of a lowered method reads, each once.
-
-    Weights count as they are in the .pte file. Of an embedding, only the rows that are looked up count.
-    """
+    """Return the bytes of weights (as in the .pte) and state that an execution reads, looked-up rows only."""
     import torch
 
     graph_bytes, stored_bytes = 0, dict[str, int]()  # by the key of the data, which delegates may share

@@ -61,10 +61,7 @@ def _list_layers(program: Any, recipe: Recipe) -> Layers:
 
 
 def list_type_changes(module: Any, inputs: Iterable[Any], float_type: str) -> list[dict[str, Any]]:
-    """Return the floating-point types other than fp32 that a module and its inputs lose before the conversion.
-
-    Each is {before, after, weights, inputs}: short names of types, and numbers of values.
-    """
+    """Return {before, after, weights, inputs} for each lost floating-point type but fp32, with numbers of values."""
     import torch
     from torch.utils import _pytree
 
@@ -81,10 +78,7 @@ def list_type_changes(module: Any, inputs: Iterable[Any], float_type: str) -> li
 
 
 def check_converted(recipe: Recipe, methods: Iterable[Layers | None]) -> None:
-    """Raise NotApplicableError if a recipe for weights converted nearly none of the layers, or bf16 has no delegate.
-
-    `methods` has the layers of each method. If those of one are unknown, nothing is raised.
-    """
+    """Raise NotApplicableError if nearly nothing was converted, or bf16 has no delegate; not if layers are unknown."""
     layers: Layers = []
     for each in methods:
         if each is None:

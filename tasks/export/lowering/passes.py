@@ -153,10 +153,7 @@ def largest_distance(actual: Sequence[Any], expected: Sequence[Any], *, with_int
 
 
 def relative_noise(actual: Sequence[Any], expected: Sequence[Any]) -> float:
-    """Return the RMS of the errors of the worst floating-point tensor, relative to that of its expected values.
-
-    Only elements that are finite in both count; 0 for tensors of other shapes, and for expected values that are all 0.
-    """
+    """Return the relative RMS error of the worst tensor, of elements finite in both; 0 for other shapes."""
     import torch
 
     largest = 0.0

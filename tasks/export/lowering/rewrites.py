@@ -179,10 +179,7 @@ def parts_as_slices(program: Any) -> Any:
 
 
 def _can_become_slice_or_view(node: Any) -> bool:
-    """Whether a node reads a floating-point tensor of fixed sizes, and nothing is quantized before or after it.
-
-    XNNPACK's slices and reshapes of quantized tensors cannot change the scale.
-    """
+    """Whether a node reads a floating-point tensor of fixed sizes, with nothing quantized beside it."""
     import torch
 
     parts = [user for user in node.users if user.target is operator.getitem]

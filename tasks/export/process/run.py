@@ -41,10 +41,7 @@ _running: set[int] = set()
 
 
 def run_export(request: ExportRequest, log: Path, on_step: OnStep) -> ExportOutcome:
-    """Export in a separate process, which is killed at the deadline; its output is in `log`.
-
-    Waits for a slot. An export that exceeds its share of the memory is run again alone if all available is more.
-    """
+    """Export in a process that is killed at the deadline; alone, again, if its share of the memory is too small."""
     with export_slots.one() as limit_bytes:
         outcome = _run_with_retry(request, log, limit_bytes, on_step)
     if outcome.is_out_of_memory:
@@ -142,10 +139,7 @@ def _ensure_server(log: Path) -> None:
 def follow(
     sentinel: int, receiver: "Connection[Any, Any]", deadline_s: float, on_step: OnStep
 ) -> tuple[str | ExportOutcome | None, bool]:
-    """Report each step of a process; return its latest message, and whether it ended before the deadline.
-
-    `sentinel` is a file descriptor that becomes readable when the process ends.
-    """
+    """Report each step of a process; return its last message, and whether it ended (`sentinel`) in time."""
     start = now = time.monotonic()
     end, long_at, step_at = start + deadline_s, math.inf, start
     last_message: str | ExportOutcome | None = None

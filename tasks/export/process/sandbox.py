@@ -98,10 +98,7 @@ def available_memory_bytes() -> int:
 
 
 def control_group_available_bytes(root: Path, memberships: str) -> int | None:
-    """Return what the limits of a process's control groups and of those above them leave; None without any limit.
-
-    `root` is where control groups are mounted, `memberships` the text of the process's /proc/PID/cgroup.
-    """
+    """Return what the control groups in `memberships` (/proc/PID/cgroup) below `root` leave; None: no limit."""
     available_bytes: list[int] = []
     for line in memberships.splitlines():
         hierarchy, controllers, path = line.split(":", 2)

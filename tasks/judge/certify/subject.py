@@ -72,10 +72,7 @@ class Subject:
 
 @contextlib.contextmanager
 def open_subject(spec: DeviceSpec, data_dir: Path, night: date) -> Iterator[Subject]:
-    """Yield the subject of a certification whose results go to `data_dir`/certify/<name>.
-
-    It shares the exports and the runners of `data_dir` by links. Strikes of earlier certifications are cleared.
-    """
+    """Yield the subject, whose results go to `data_dir`/certify/<name>, without strikes, with shared exports."""
     workspace = Workspace(data_dir.absolute() / "certify" / spec.name)
     workspace.root.mkdir(parents=True, exist_ok=True)
     for shared in (Workspace(data_dir.absolute()).exports, Workspace(data_dir.absolute()).runners):

@@ -22,10 +22,7 @@ def sum_by_operator(sessions: Iterable[Row]) -> list[Sums]:
 
 
 def sum_by_module(a: Sequence[Row], b: Sequence[Row]) -> tuple[list[Sums], list[Sums]] | None:
-    """Return the sums of the sessions of both sides by module; None if any module is unknown.
-
-    If a module exists on one side only, the outermost such module around it stands for everything inside.
-    """
+    """Return the sums by module, the outermost for one that only a side has; None if any is unknown."""
     paths = [{path for row in side for path in row["modules"]} for side in (a, b)]
     if any(None in side for side in paths):
         return None

@@ -68,10 +68,7 @@ class Step:
         self.quiet_nights = 0
 
     def confirm(self, current: Point, night: Night | None) -> Confirmation | None:
-        """Return what confirmed the content of a night; the first comparison of a content counts.
-
-        `night` is that of `current` if its comparison confirmed the change; None without one.
-        """
+        """Return what confirmed the content of a night, the first comparison of it; None without one."""
         is_decided = self.confirmation is not None and "" != current.content == self.confirmation.content
         if night is not None and night.same_night is not None and not is_decided:
             self.confirmation = Confirmation(current.night, current.content, night.same_night, night.comparison)

@@ -70,10 +70,7 @@ def import_kit(
 
 
 def _copy_files(result: KitResult, folder: Path) -> _Copies:
-    """Copy the files of a result, with their names in a bundle.
-
-    Raises UntrustedFileError if one cannot be read, InputError if its modification time cannot be that of a session.
-    """
+    """Copy the files of a result, named as in a bundle; UntrustedFileError, or InputError for a wrong time."""
     log = read_untrusted(result.log, MAX_LOG_BYTES) if result.log else None
     if log is not None:
         (folder / "stdout.txt").write_bytes(log)

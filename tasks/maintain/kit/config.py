@@ -120,11 +120,7 @@ def check_name(folder: Path, path: Path) -> None:
 
 
 def _read_config(path: Path, folder: Path) -> KitConfig | None:
-    """Return the configuration or manifest in a JSON file below `folder`; None for other JSON.
-
-    Raises InputError if it is the kit's but damaged, and UntrustedFileError if it cannot be read or its name has
-    control characters.
-    """
+    """Return the configuration in a JSON file, None for other JSON; InputError or UntrustedFileError if bad."""
     content = read_untrusted(path, _MAX_BYTES)
     try:
         raw = parse_json(content)

@@ -142,10 +142,7 @@ def _staleness(result: KitResult, dump: Etdump, log: str) -> str | None:
 def _build_result(
     prefix: str, threads: int, files: dict[str, Path], configs: Sequence[KitConfig], precision: str | None
 ) -> KitResult:
-    """Return the result with this `prefix` of file names and these files, by `etdump` and `log`.
-
-    Raises InputError if its threads, experiment, precision or variant are unknown.
-    """
+    """Return the result of files by `etdump` and `log`; InputError if its settings are unknown."""
     file = next(iter(files.values()))
     if not 1 <= threads <= MAX_INT:
         raise InputError(f"{file}: `_t{threads}` in its name is not a number of threads; rename it")
@@ -172,10 +169,7 @@ def _build_result(
 
 
 def _parse_variant(file: Path, experiment: Experiment) -> Variant:
-    """Return the variant that an experiment's name or its runner's path states; raises InputError if neither does.
-
-    Without a word about SME2 in its path, a runner of the kit is the build with SME2.
-    """
+    """Return the variant of an experiment's name or runner, by default with SME2; InputError without either."""
     text = f"{experiment.name} {experiment.runner_path or ''}".lower().replace("-", "_")
     if not any(sign in text for sign in ("sme2_off", "sme2_on", "cmake_out/")):
         raise InputError(

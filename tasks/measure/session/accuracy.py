@@ -94,10 +94,7 @@ def with_cause(rows: list[Accuracy], notes: Sequence[str]) -> list[Accuracy]:
 
 
 def format_inaccuracy(sessions: Sequence[Sequence[Accuracy]]) -> str | None:
-    """Return the worst output of a cell's sessions with its limit; None if none is inaccurate. Samples do not count.
-
-    As in the view cell_accuracy, one output of one session is enough.
-    """
+    """Return the worst output of a cell, of any session but samples, with its limit; None if none is inaccurate."""
     wrong = [[row for row in rows if row.is_inaccurate and not row.samples] for rows in sessions]
     if not any(wrong):
         return None

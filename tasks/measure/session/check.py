@@ -74,10 +74,7 @@ def check_end(job: JobResult, deadline_s: float, collected: Path, session: Plann
 def check_result(
     session: PlannedSession, runner: Runner, stats: Stats | None, collected: Path, backends: Backends | None = None
 ) -> Runs:
-    """Return the runs of the ETDump; `backends` are those of the program's delegate calls.
-
-    Raises Unsuccessful unless it is complete and shows the planned executions, threads and variant.
-    """
+    """Return the runs of the ETDump; raises Unsuccessful unless it is complete and as planned."""
     cell = session.cell
     path = collected / "model.etdump"
     if not path.is_file():

@@ -101,10 +101,7 @@ def read_stats(collected: Path) -> Stats | None:
 
 
 def _fetch_cut(device: Device, remote: str, local: Path) -> bool:
-    """Write the beginning and the end of a device's long log to `local`, with a line where it was cut.
-
-    Returns False if the device did not print it, for example because it is a link. Raises DeviceError.
-    """
+    """Write beginning and end of a device's long log; False if it was not printed (a link). DeviceError."""
     sizes = [str(MAX_LOG_BYTES - _END_BYTES), str(_END_BYTES)]
     result = device.run(["sh", "-c", _SCRIPT, "sh", remote, *sizes, _CUT_HERE], deadline_s=retry.LOG.timeout_s)
     if result.exit_code != 0:

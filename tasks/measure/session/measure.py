@@ -108,10 +108,7 @@ def _build_job(session: PlannedSession, context: SessionContext, folder: str, co
 
 
 def _run(context: SessionContext, result: SessionResult, job: Job) -> tuple[JobResult, str | None]:
-    """Run the job, after what precedes it: nothing on a device that has all files, and no limits to wait for.
-
-    Return also since when the phone's log belongs to the job, if its trace is there.
-    """
+    """Run the job, after what precedes it; return also since when the phone's log belongs to it, if it is there."""
     is_logged = _logs_to_logcat(result.session, context)
     is_simple = context.limits == Limits() and not is_logged
     if is_simple and (ended := run_if_prepared(context.device, job, pushed_contents(context))):
@@ -220,10 +217,7 @@ def _references(context: SessionContext, session: PlannedSession) -> References:
 
 
 def _job_group(sweep: SweepNight, location: str) -> str:
-    """Return the part of the identity that all jobs of a farm's sweep share.
-
-    `location`, where the bundles are kept, distinguishes farms that measure the same sweep on the same night.
-    """
+    """Return what all jobs of a farm's sweep share; `location`, that of its bundles, distinguishes farms."""
     where = location if "://" in location else str(Path(location).resolve())
     text = json.dumps([socket.gethostname(), where, sweep.sweep_id])
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -81,10 +81,7 @@ class ModuleRow(CellRow):
 
 
 def heaviest_modules(cell: Iterable[ModuleRow]) -> str:
-    """Return the two modules of a cell whose own operators take most of the time; empty without any.
-
-    A module whose time is that of the modules inside it is not one: their time is named already.
-    """
+    """Return the two modules with most time of their own; empty without any over 5 %."""
     heavy = (row for row in cell if row.is_module and row.own_share >= HEAVY_SHARE)
     own = sorted(heavy, key=lambda row: -row.own_share)
     return listed(f"{row.module_path or 'the model itself'} {in_percent(row.own_share)}" for row in own[:2])
