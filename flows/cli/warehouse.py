@@ -12,6 +12,7 @@ import typer
 
 from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption, WarehouseOption
 from flows.terminal import show, show_pieces
+from tasks.maintain import PACK_AFTER, THIN_AFTER, UNUSED_AFTER
 from tasks.store.workspace import Workspace
 
 app = typer.Typer(name="warehouse", help="Load, find, check, rebuild and prune the warehouse.", no_args_is_help=True)
@@ -114,13 +115,13 @@ def prune(
     yes: Annotated[bool, typer.Option("--yes", help="Do it; otherwise print what would be done.")] = False,
     thin_after: Annotated[
         int, typer.Option(min=0, help="Days after which the events of a night are removed; figures stay.")
-    ] = 180,
+    ] = THIN_AFTER,
     pack_after: Annotated[
         int, typer.Option(min=0, help="Days after which the bundles of a sweep become one archive.")
-    ] = 30,
+    ] = PACK_AFTER,
     unused_after: Annotated[
         int, typer.Option(min=0, help="Days after which exports and built runners without a bundle are removed.")
-    ] = 30,
+    ] = UNUSED_AFTER,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,

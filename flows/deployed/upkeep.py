@@ -16,6 +16,7 @@ from flows.device_selection import inventory_path
 from flows.formatting import append_first, report_link
 from flows.server.states import dated_name, end_state, errors_as_failed
 from flows.warehouse.publish import write_report
+from tasks.maintain import PACK_AFTER, THIN_AFTER, UNUSED_AFTER
 from tasks.maintain.check import check_warehouse
 from tasks.maintain.prune import Rules, plan_prune, prune
 from tasks.store.workspace import resolve_workspace
@@ -50,9 +51,9 @@ def upkeep(
     data_dir: str | None = None,
     bundles: str | None = None,
     warehouse: str | None = None,
-    thin_after: Days = 180,
-    pack_after: Days = 30,
-    unused_after: Days = 30,
+    thin_after: Days = THIN_AFTER,
+    pack_after: Days = PACK_AFTER,
+    unused_after: Days = UNUSED_AFTER,
 ) -> State[Any]:
     """Run `etfarm warehouse prune --yes`, then `check`; Failed if a step of the first failed or the check has findings.
 

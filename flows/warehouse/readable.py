@@ -36,7 +36,7 @@ def readable_warehouse(workspace: Workspace) -> Iterator[ReadableFile]:
 
 @contextlib.contextmanager
 def warehouse_reader(workspace: Workspace) -> Iterator["Reader"]:
-    """Yield a reader of `readable_warehouse`; raises ReportError if its views are too old, or WarehouseError."""
+    """Yield a reader of `readable_warehouse`; raises FarmError if its views are too old, or WarehouseError."""
     from tasks.results.reader import open_reader
 
     with readable_warehouse(workspace) as file, open_reader(file) as reader:

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
+from devices.errors import FarmError
 from tasks.pages.accuracy import accuracy, layers
 from tasks.pages.html import as_html
 from tasks.pages.latency import latency, threads
@@ -19,7 +20,7 @@ from tasks.pages.sessions import failures, provenance
 from tasks.pages.sme2 import sme2
 from tasks.pages.verdicts import regressions, verdicts
 from tasks.results.devices import DeviceRow
-from tasks.results.reader import Answers, ReportError
+from tasks.results.reader import Answers
 from tasks.results.sessions import failure_counts_in_words
 from tasks.results.table import Table
 from tasks.results.text import counted, duration, listed, numbered
@@ -62,7 +63,7 @@ def record_dropped(folder: Path, dropped: str | None) -> None:
 def render_report(answers: Answers, reports_dir: Path, source: str) -> Path:
     """Write `reports_dir/<sweep_id>/report.html` and `report.md`, each atomically; return the path of the HTML.
 
-    `source` names the warehouse file. What `record_dropped` wrote there is set in `answers`. Raises ReportError, which
+    `source` names the warehouse file. What `record_dropped` wrote there is set in `answers`. Raises FarmError, which
     names the file, if one cannot be read or written.
     """
     folder = reports_dir / answers.sweep.sweep_id
@@ -84,9 +85,9 @@ def render_report(answers: Answers, reports_dir: Path, source: str) -> Path:
     return html
 
 
-def _report_error(file: Path, action: str, error: OSError | UnicodeDecodeError) -> ReportError:
+def _report_error(file: Path, action: str, error: OSError | UnicodeDecodeError) -> FarmError:
     cause = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text; remove the file"
-    return ReportError(f"{file}: cannot {action}: {cause or error}; fix this and run `etfarm site report` again")
+    return FarmError(f"{file}: cannot {action}: {cause or error}; fix this and run `etfarm site report` again")
 
 
 def sweep_page(answers: Answers) -> Page:

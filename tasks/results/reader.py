@@ -43,10 +43,6 @@ _SENTENCES: Mapping[str, Callable[[Any], str | None]] = {
 """Columns whose data rows have as text."""
 
 
-class ReportError(FarmError):
-    """A report cannot be written; the text is one sentence with the cause and what to do."""
-
-
 @dataclass(frozen=True)
 class SweepRow(Row):
     query = "sweeps"
@@ -200,7 +196,7 @@ class Answers:
 
 @contextlib.contextmanager
 def open_reader(snapshot: ReadableFile | Path) -> Iterator[Reader]:
-    """Open a warehouse file for pages; raises ReportError if its views are too old, WarehouseError if unreadable."""
+    """Open a warehouse file for pages; raises FarmError if its views are too old, WarehouseError if unreadable."""
     with open_readable(snapshot) as connection, view_errors(snapshot):
         reader = Reader(connection)
         try:
@@ -211,26 +207,26 @@ def open_reader(snapshot: ReadableFile | Path) -> Iterator[Reader]:
 
 @contextlib.contextmanager
 def open_answers(snapshot: ReadableFile | Path, sweep_id: str | None) -> Iterator[Answers]:
-    """Open a sweep's report, of the newest without an id; ReportError, or WarehouseError if unreadable."""
+    """Open a sweep's report, of the newest without an id; FarmError, or WarehouseError if unreadable."""
     with open_reader(snapshot) as reader:
         sweeps = reader.rows(SweepRow)
         if not sweeps:
-            raise ReportError(f"{snapshot}: no sweep is loaded yet; run `etfarm sweep` first")
+            raise FarmError(f"{snapshot}: no sweep is loaded yet; run `etfarm sweep` first")
         sweep = sweeps[0] if sweep_id is None else next((each for each in sweeps if each.sweep_id == sweep_id), None)
         if sweep is None:
             ids, hidden = [each.sweep_id for each in sweeps[:_MAX_IDS_NAMED]], len(sweeps) - _MAX_IDS_NAMED
             available = ", ".join(ids) + (f" and {hidden} more" if hidden > 0 else "")
-            raise ReportError(f"{snapshot}: unknown sweep `{sweep_id}`; available: {available}")
+            raise FarmError(f"{snapshot}: unknown sweep `{sweep_id}`; available: {available}")
         yield Answers(reader, sweep)
 
 
 @contextlib.contextmanager
 def view_errors(snapshot: ReadableFile | Path) -> Iterator[None]:
-    """Raise a ReportError if the views of a warehouse file are older than the queries inside the block."""
+    """Raise a FarmError if the views of a warehouse file are older than the queries inside the block."""
     try:
         yield
     except (duckdb.CatalogException, duckdb.BinderException) as error:
-        raise ReportError(
+        raise FarmError(
             f"{snapshot}: its views do not match this version of etfarm ({first_line(error)}); load any bundle "
             "with `etfarm warehouse load` to update them"
         ) from None

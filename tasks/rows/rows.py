@@ -45,10 +45,6 @@ _SPANS = {
 }
 
 
-class LoadError(FarmError):
-    """A bundle or an ETDump cannot be loaded; the text is one sentence."""
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
     """One session's rows; `sweep`, `device`, `model`, `runner` and `series` may already be in the warehouse."""
@@ -80,7 +76,7 @@ class Rows:
 
 
 def bundle_rows(folder: Path) -> Rows:
-    """Check a bundle and return its rows, no runs if it failed; BundleError, EtdumpError or LoadError."""
+    """Check a bundle and return its rows, no runs if it failed; BundleError, EtdumpError or FarmError."""
     bundle = check_bundle(folder, (ETDUMP,))
     return record_rows(folder, bundle.record, bundle.sha256, etdump=bundle.content.get(ETDUMP))
 
@@ -123,7 +119,7 @@ def record_rows(
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         cause = f"does not match its schema ({type(error).__name__}: {error})"
-        raise LoadError(f"{folder}/session.json: {cause}; restore the bundle from a backup") from error
+        raise FarmError(f"{folder}/session.json: {cause}; restore the bundle from a backup") from error
 
 
 def _detail_rows(folder: Path, record: SessionRecord) -> dict[str, list[Row]]:
@@ -144,7 +140,7 @@ def _detail_rows(folder: Path, record: SessionRecord) -> dict[str, list[Row]]:
 def loose_rows(path: Path) -> Rows:
     """Return the rows of an ETDump without a bundle, or of a log of ExecuTorch's runner for language models.
 
-    The first run of an ETDump counts as warm-up, unless it is the only one. Raises EtdumpError, or LoadError if an
+    The first run of an ETDump counts as warm-up, unless it is the only one. Raises EtdumpError, or FarmError if an
     ETDump does not contain an execution.
     """
     try:
@@ -160,7 +156,7 @@ def loose_rows(path: Path) -> Rows:
     warmup_executions = 1 if dump.executions > 1 else 0
     runs = _build_consistent_runs(dump, str(path), warmup_executions)
     if not len(runs.execute_ns):
-        raise LoadError(f"{path}: the ETDump contains 0 executions (Method::execute); nothing was loaded")
+        raise FarmError(f"{path}: the ETDump contains 0 executions (Method::execute); nothing was loaded")
     columns = {
         "executions": len(runs.execute_ns),
         "warmup_executions": warmup_executions,
@@ -170,19 +166,19 @@ def loose_rows(path: Path) -> Rows:
 
 
 def _observer_columns(content: bytes, label: str) -> dict[str, Any]:
-    """Return the columns of `session` from the one PyTorchObserver line of a log; raises LoadError."""
+    """Return the columns of `session` from the one PyTorchObserver line of a log; raises FarmError."""
     lines = [line[line.index(_OBSERVER_MARK) :] for line in content.splitlines() if _OBSERVER_MARK in line]
     if len(lines) != 1:
-        raise LoadError(f"{label}: has {len(lines)} PyTorchObserver lines; load a log for each text, with one")
+        raise FarmError(f"{label}: has {len(lines)} PyTorchObserver lines; load a log for each text, with one")
     try:
         stats = parse_json(lines[0][len(_OBSERVER_MARK) - 1 :])
         tokens = {name: int(stats[f"{name}_tokens"]) for name in ("prompt", "generated")}
         ms = {name: float(stats[end]) - float(stats[start]) for name, (start, end) in _SPANS.items()}
     except (ValueError, TypeError, KeyError) as error:
         cause = f"{type(error).__name__}: {error}"
-        raise LoadError(f"{label}: the PyTorchObserver line is incomplete ({cause}); copy it complete") from None
+        raise FarmError(f"{label}: the PyTorchObserver line is incomplete ({cause}); copy it complete") from None
     if min(tokens.values()) < 1 or min(ms.values()) < 0:
-        raise LoadError(f"{label}: the PyTorchObserver line states no tokens, or times that run backwards")
+        raise FarmError(f"{label}: the PyTorchObserver line states no tokens, or times that run backwards")
     return {
         "load_ns": round(ms["load"] * 1e6),
         "reported_prompt_tokens": tokens["prompt"],
@@ -227,22 +223,22 @@ def read_session_id(path: Path) -> str | None:
 
 
 def _read_runs(path: Path, content: bytes, record: SessionRecord) -> Runs:
-    """Return the runs of a bundle's ETDump; raises LoadError if they contradict session.json, or EtdumpError."""
+    """Return the runs of a bundle's ETDump; raises FarmError if they contradict session.json, or EtdumpError."""
     dump = read_etdump(content, name=str(path), backends=record.model.backends)
     runs = _build_consistent_runs(dump, str(path), record.warmup_executions)
     if len(runs.execute_ns) != record.executions:
-        raise LoadError(
+        raise FarmError(
             f"{path}: the ETDump contains {len(runs.execute_ns)} executions, but session.json states "
             f"{record.executions}; restore the bundle from a backup"
         )
     if cause := contradiction_between(runs, record.claims) or checksum_contradiction(content, record.stats):
-        raise LoadError(f"{path.parent}: {cause}; check the runner and measure again")
+        raise FarmError(f"{path.parent}: {cause}; check the runner and measure again")
     return runs
 
 
 def _build_consistent_runs(dump: Etdump, label: str, warmup_executions: int) -> Runs:
-    """Return the runs of an ETDump that errors call `label`; raises LoadError if they cannot be pooled."""
+    """Return the runs of an ETDump that errors call `label`; raises FarmError if they cannot be pooled."""
     runs = build_runs(dump)
     if cause := contradiction(dump, runs, warmup_executions):
-        raise LoadError(f"{label}: {cause}")
+        raise FarmError(f"{label}: {cause}")
     return runs

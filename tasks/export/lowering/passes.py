@@ -152,20 +152,6 @@ def largest_distance(actual: Sequence[Any], expected: Sequence[Any], *, with_int
     return largest
 
 
-def relative_noise(actual: Sequence[Any], expected: Sequence[Any]) -> float:
-    """Return the relative RMS error of the worst tensor, of elements finite in both; 0 for other shapes."""
-    import torch
-
-    largest = 0.0
-    for one, other in zip(actual, expected, strict=False):
-        if one.is_floating_point() and one.shape == other.shape:
-            a, b = one.detach().to(torch.float64), other.detach().to(torch.float64)
-            is_finite = a.isfinite() & b.isfinite()
-            signal = b[is_finite].norm().item()
-            largest = max(largest, (a - b)[is_finite].norm().item() / signal if signal else 0.0)
-    return largest
-
-
 _EXAMPLE, _RANDOM = "the inputs of a case", "random inputs"
 
 

@@ -17,9 +17,9 @@ from typing import Any
 from tasks.export.accuracy_limits import max_margin, recipe_limits
 from tasks.export.exported import first_line
 from tasks.export.factory import Inputs, Method
-from tasks.export.lowering.passes import largest_distance, output_tolerance, relative_noise
+from tasks.export.lowering.passes import largest_distance, output_tolerance
 from tasks.export.lowering.trial import execute_on_host
-from tasks.export.outputs.difference import first_difference
+from tasks.export.outputs.difference import compare_values, first_difference
 from tasks.export.process.sandbox import is_failed_allocation
 from tasks.export.program import read_program
 from tasks.export.references import CaseInputs, Outputs, restored_state
@@ -89,7 +89,13 @@ def output_error(
             values = [node.meta.get("val") for node in program.graph.nodes]
             has_floats = any(isinstance(each, torch.Tensor) and each.is_floating_point() for each in values)
             distance = distance if has_floats else of_all
-    snr_db = -20 * math.log10(noise) if (noise := relative_noise(host, eager)) else math.inf
+    pairs = [
+        pair
+        for pair in zip(host, eager, strict=False)
+        if pair[0].is_floating_point() and pair[0].shape == pair[1].shape
+    ]
+    levels_db = [compare_values(*(each.detach().double().numpy() for each in pair)).snr_db for pair in pairs]
+    snr_db = min((each for each in levels_db if each is not None), default=math.inf)
     far = f"outputs{of_case} differ from eager PyTorch's by {distance:.2g} times the tolerance"
     if math.isinf(distance):
         far = f"outputs{of_case} differ from eager PyTorch's in their shapes, or in which values are finite"

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import pytest
 
+from devices.errors import FarmError
 from sql.warehouse import writing
 from tasks.pages.report import record_dropped
-from tasks.results.reader import ReportError
 from tests.fixtures.report import MS, render
 from tests.fixtures.warehouse import BundleMaker
 from tests.tasks.pages.conftest import Sweep, with_sessions
@@ -55,23 +55,23 @@ def test_the_newest_sweep_is_taken_without_an_id(loaded: Loaded) -> None:
 
 def test_a_sweep_without_a_report_is_refused_in_one_sentence(maker: BundleMaker, tmp_path: Path) -> None:
     reports = tmp_path / "reports"
-    with pytest.raises(ReportError, match="no sweep is loaded yet; run `etfarm sweep` first"):
+    with pytest.raises(FarmError, match="no sweep is loaded yet; run `etfarm sweep` first"):
         render(maker.warehouse, reports)
     maker.session([MS])
     maker.load()
-    with pytest.raises(ReportError, match=f"unknown sweep `other`; available: {SWEEP}"):
+    with pytest.raises(FarmError, match=f"unknown sweep `other`; available: {SWEEP}"):
         render(maker.warehouse, reports, "other")
     # and views of another version
     with writing(maker.warehouse) as connection:
         connection.execute("DROP VIEW session_accuracy")
-    with pytest.raises(ReportError, match="its views do not match this version of etfarm"):
+    with pytest.raises(FarmError, match="its views do not match this version of etfarm"):
         render(maker.warehouse, reports)
     assert not reports.exists()
 
 
 def test_a_report_that_cannot_be_written_names_the_file(loaded: Loaded) -> None:
     loaded.reports.write_text("in the way")
-    with pytest.raises(ReportError, match=f"{SWEEP}/report.md: cannot write the report: "):
+    with pytest.raises(FarmError, match=f"{SWEEP}/report.md: cannot write the report: "):
         render(*loaded)
 
 
@@ -81,7 +81,7 @@ def test_the_number_of_dropped_sessions_is_read_or_its_file_is_named(loaded: Loa
     html = render(*loaded).read_text(encoding="utf-8")
     assert "Sessions: 8 dropped (<code>--finish-by 06:00</code>); start the sweep again" in html
     (folder / "dropped.txt").write_bytes(b"\xff")
-    with pytest.raises(ReportError, match=r"dropped\.txt: cannot read the number of dropped sessions: it is not UTF-8"):
+    with pytest.raises(FarmError, match=r"dropped\.txt: cannot read the number of dropped sessions: it is not UTF-8"):
         render(*loaded)
 
 
@@ -92,7 +92,7 @@ def test_a_full_disk_leaves_the_earlier_report(loaded: Loaded, full_disk: Path) 
     with (full_disk / "filler").open("wb", buffering=0) as stream, contextlib.suppress(OSError):
         while True:
             stream.write(bytes(4096))
-    with pytest.raises(ReportError, match="No space left"):
+    with pytest.raises(FarmError, match="No space left"):
         render(loaded.warehouse, reports)
     assert html.read_bytes() == before
     assert sorted(path.name for path in html.parent.iterdir()) == ["report.html", "report.md"]
