@@ -1,19 +1,71 @@
 """Views agree with the rows that they are made from, over sessions in which everything differs that can.
 
-Each pair is a public view, and the same figures from views closer to the runs.
+Each pair is a public view, and the same figures from views closer to the runs. Medians are never means here, no minimum
+is a first value, warm-up is faster than any run, and each device, sweep, model, variant and number of threads has
+another time: a row that pools two of them has a figure of neither.
 """
 
 import math
+from itertools import count, product
 from typing import Any
 
 import pytest
 
-from tests.fixtures.described_cells import write_cells
-from tests.fixtures.warehouse import BundleMaker
+from tests.fixtures.warehouse import COMPARED, BundleMaker, profile_of
+
+US = 1_000
+DEVICES: dict[str, dict[str, Any]] = {
+    "host": {"device__name": "host"},
+    "phone": {"device__name": "phone", "device__facts": {"model": "phone", "serial": "s1", "soc": "SM8850"}},
+    "qemu": {"device__name": "qemu", "device__emulated": True},
+}
+SCATTER = (1.0, 1.5, 1.01)  # of sessions: the median is none of minimum, maximum and mean
+RUNS = (1.3, 1.0, 2.0, 1.1)  # of a session
+# What makes a failed session another one than those that succeeded: nothing, or one thing each.
+ALONE: list[dict[str, Any]] = [
+    {},
+    {"sweep__sweep_id": "smoke-2026-11-22", "sweep__night": "2026-11-22", "started_at": "2026-11-22T10:20:00+00:00"},
+    *({"device__name": "tablet"}, {"model__name": "lost"}, {"model__precision": "fp16"}, {"mode": "trace"}),
+    *({"threads": 4}, {"repetition": 7}),
+]
 
 
 def write_sessions(maker: BundleMaker) -> None:
-    write_cells(maker)
+    """Write sessions of every device, variant and number of threads, and those that failed beside them."""
+    numbers = count(1)
+    for device, variant, threads in product(DEVICES, ("sme2_on", "sme1", "sme2_off"), (1, 2)):
+        measure(maker, next(numbers), variant=variant, threads=threads, **DEVICES[device])
+    for threads in (1, 2):
+        sweep = {"sweep__sweep_id": "smoke-2026-11-21", "sweep__night": "2026-11-21"}
+        measure(maker, next(numbers), threads=threads, **sweep)
+    for variant in ("sme2_on", "sme2_off"):
+        accuracy = compared(variant == "sme2_on")
+        measure(maker, next(numbers), variant=variant, model__name="wrong", accuracy=accuracy)
+    for status, code in (("failed", "broke"), ("invalid", "broke"), ("failed", "first_session")):
+        maker.session([5 * US] * 3, status=status, reason="broke", reason_code=code, variant="sme2_on")
+    for change in ALONE:
+        lost: dict[str, Any] = {"status": "failed", "reason": "broke", "reason_code": "broke", "variant": "sme2_on"}
+        maker.session([5 * US] * 3, **lost | change)
+    maker.session([100 * US], mode="profile", files=profile_of(memcpy=15))
+
+
+def measure(maker: BundleMaker, number: int, **changes: Any) -> None:
+    """Write the sessions of one cell, whose times no other cell has."""
+    for index, factor in enumerate(SCATTER):
+        unit = US * (100 + 37 * (7 * number % 29)) * factor
+        maker.session([round(unit * run) for run in RUNS], warmup=0.7, repetition=index, **changes)
+
+
+def compared(is_inaccurate: bool) -> list[dict[str, Any]]:
+    """Two outputs, compared with both references; one of them is beyond its limit."""
+    rows = []
+    for output, reference in product((0, 1), ("eager", "fp32")):
+        is_fp32, is_wrong = reference == "fp32", is_inaccurate and output == 1
+        row = COMPARED | {"output": output, "reference": reference, "max_abs_error": 0.5 * output + is_fp32}
+        row |= {"snr_db": 40.0 - 10 * output - is_fp32, "min_snr_db": 35.0 - 20 * output}
+        row |= {"cosine": 0.9 - 0.1 * output, "top1_agreement": 0.8 - 0.1 * output, "is_inaccurate": is_wrong}
+        rows.append(row)
+    return rows
 
 
 AGREE = {

@@ -14,8 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.fixtures.command import Command
-from tests.fixtures.described_cells import wrong
-from tests.fixtures.warehouse import BundleMaker
+from tests.fixtures.warehouse import INACCURATE, BundleMaker
 
 MS = 1_000_000
 TEXT: dict[str, Any] = {"type": "string"}
@@ -61,7 +60,7 @@ def test_each_format_has_the_real_results_of_the_night_with_our_interval(command
     for index, ms in enumerate((10, 11, 12, 13, 14, 15)):
         maker.session([ms * MS] * 3, repetition=index, model__name="many")
     maker.session([7 * MS] * 3, model__name="one")
-    maker.session([3 * MS] * 3, model__name="wrong", **wrong(True))
+    maker.session([3 * MS] * 3, model__name="wrong", accuracy=INACCURATE)
     maker.session([5 * MS] * 3, model__name="many", device__name="qemu", device__emulated=True)
     maker.load()
     published = {}

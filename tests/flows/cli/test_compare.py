@@ -15,9 +15,8 @@ from tasks.results.changes import Comparison, SeriesChange
 from tasks.results.compare import comparison_headline
 from tasks.results.text import Fact
 from tests.fixtures.command import Command, Ended
-from tests.fixtures.described_cells import wrong
 from tests.fixtures.documented import assert_documented
-from tests.fixtures.warehouse import BundleMaker
+from tests.fixtures.warehouse import INACCURATE, BundleMaker
 
 QUIET = (10_000, 10_010, 9_990, 10_005, 9_995)
 NIGHTS = ("2026-11-01", "2026-11-02")
@@ -60,7 +59,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
             device = {"device__name": kind, "device__transport": transport, "device__emulated": True}
             measure(maker, night, [10_000 * (1 + number)] * 5, **device)
     measure(maker, OTHERS[0], QUIET, model__name="wrong")
-    measure(maker, OTHERS[1], [each // 2 for each in QUIET], model__name="wrong", **wrong(True))
+    measure(maker, OTHERS[1], [each // 2 for each in QUIET], model__name="wrong", accuracy=INACCURATE)
     for variant, more_us in (("sme2_off", 0), ("sme2_on", -5_000)):
         measure(maker, NEWEST, slower_by(more_us), variant=variant)
     maker.load()

@@ -14,7 +14,7 @@ from tasks.results.reader import Reader
 from tests.fixtures.command import Command
 from tests.fixtures.nights import failed_night_of, night_of
 from tests.fixtures.pages import Pages
-from tests.fixtures.warehouse import BundleMaker
+from tests.fixtures.warehouse import INACCURATE, BundleMaker
 
 READING = ("compare", "explain", "sql", "trace", "verdicts")
 NEW, FILE, LOST = "wrong", "./own.py:make", "team.lost:make"
@@ -34,9 +34,7 @@ def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
                 failed_night_of(maker, day, model__name=model)
             else:
                 night_of(maker, day, factor if day > SAME else 1.0, **changes)
-    compared = {"output": 0, "reference": "fp32", "max_abs_error": 1.0, "max_rel_error": 1.0}
-    inaccurate = [compared | {"nonfinite_mismatches": 0, "is_inaccurate": True}]
-    night_of(maker, NIGHTS, model__name=NEW, accuracy=inaccurate)
+    night_of(maker, NIGHTS, model__name=NEW, accuracy=INACCURATE)
     assert maker.load().refused == []
     return maker
 
