@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from devices.untrusted import sanitize_line
@@ -27,11 +27,26 @@ class _DoingColumn(TextColumn):
         return Text(sanitize_line(_joined_work(task)))
 
 
+class _Bars(Progress):
+    """The bars of a board, by step."""
+
+    def __init__(self, *columns: ProgressColumn, **options: Any) -> None:
+        super().__init__(*columns, **options)
+        self.by_step: dict[str, Task] = {}
+
+    def refresh(self) -> None:
+        """Draw nothing: a clock does. Otherwise all bars would be drawn whenever one is added."""
+
+    def add(self, step: str) -> None:
+        number = self.add_task(step, total=0, failed=0, doing={}, lab="")
+        self.by_step[step] = self.tasks[number]
+
+
 class Board:
     """One progress bar per step of the sweep; nothing is drawn or printed until `display` is entered."""
 
     def __init__(self) -> None:
-        self._progress = Progress(disable=True)
+        self._progress = _Bars(disable=True)
 
     @contextlib.contextmanager
     def display(self, console: Console) -> Iterator[None]:
@@ -40,11 +55,11 @@ class Board:
         columns = (title, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), _DoingColumn(""))
         # Drawing a hundred bars takes as much time as the farm's other work.
         is_drawn = console.is_terminal
-        with Progress(*columns, console=console, auto_refresh=is_drawn, refresh_per_second=2) as self._progress:
+        with _Bars(*columns, console=console, auto_refresh=is_drawn, refresh_per_second=2) as self._progress:
             try:
                 yield
             finally:
-                self._progress = Progress(disable=True)
+                self._progress = _Bars(disable=True)
 
     def close(self) -> None:
         if not self._progress.disable:
@@ -71,7 +86,7 @@ class Board:
     def expect(self, step: str, total: int, lab: str = "") -> None:
         """Open the bar of `step`, or reset it, with `total` items; `lab` names the lab that does them."""
         if self._task(step) is None:
-            self._progress.add_task(step, total=0, failed=0, doing={}, lab="")
+            self._progress.add(step)
         self._update(step, f"{total} to do" if total else "", completed=0, total=total, failed=0, doing={}, lab=lab)
 
     def reduce(self, step: str, count: int, why: str) -> None:
@@ -97,7 +112,7 @@ class Board:
         self._update(step, what, always=failed, advance=1, failed=so_far + failed)
 
     def _task(self, step: str) -> Task | None:
-        return next((task for task in self._progress.tasks if task.description == step), None)
+        return self._progress.by_step.get(step)
 
     def _update(self, step: str, line: str = "", *, always: bool = False, **changes: Any) -> None:
         """Change the bar of a step and print `line`; do nothing if the step has no bar."""

@@ -167,12 +167,11 @@ def _bytes_to_push(
     sessions: Iterable[PlannedSession], exports: ExportSnapshot, runners: Runners, stored: set[str]
 ) -> int:
     """Return the size of the runners, models and inputs that sessions need and the device does not store yet."""
-    cases = {(case.model, case.precision): case for each in exports.ready.values() for case in each}
     sizes: dict[str, int] = {}
     for session in sessions:
         if runner := runners.by_use.get((session.cell.variant, session.cell.mode)):
             sizes[runner.runner_sha256] = sum(int(file["bytes"]) for file in runner.files.values())
-        if export := export_for(cases.get((session.cell.model, session.cell.precision)), session.cell.mode):
+        if export := export_for(exports.cases.get((session.cell.model, session.cell.precision)), session.cell.mode):
             sizes[export.pte_sha256] = export.pte_bytes
             for entry in (*export.data, *export.inputs, *(export.case.setup or {"inputs": []})["inputs"]):
                 sizes[entry["sha256"]] = (export.folder / entry["file"]).stat().st_size

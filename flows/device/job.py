@@ -102,8 +102,7 @@ class DeviceJob(SweepJob):
 
     def case(self, model: str, precision: str) -> Export | None:
         """Return the export of a case by its full name, `model` or `model@case`; None if pending, failed or skipped."""
-        exports = (each for cases in self.exports.now().ready.values() for each in cases)
-        return next((each for each in exports if (each.model, each.precision) == (model, precision)), None)
+        return self.exports.now().cases.get((model, precision))
 
     def runner_of(self, session: PlannedSession) -> Runner | None:
         if self.batch is not None:

@@ -17,7 +17,7 @@ _RENEW_S = 10.0
 
 
 class SessionQueue:
-    """The sessions that one start of a sweep runs on a device, planned again whenever an export has ended.
+    """The sessions that one start of a sweep runs on a device, planned again as exports end.
 
     The next session is always the first of the planned order: a model that is exported late catches up.
     """
@@ -73,12 +73,18 @@ class SessionQueue:
         self._finished.add(session.key)
         self._measured.append(record)
         self._stopping.add(record)
-        self._drop_superfluous()
+        if self._stopping.ends_group(session, self.left):
+            self._drop_superfluous()
 
     def refresh(self) -> None:
-        """Plan again if an export has ended since the last plan."""
-        now = self._job.exports.now()
-        if now is not self._exports:
+        """Plan again if no session is left, or if all exports or a quarter more than at the last plan have ended.
+
+        With hundreds of exports, to plan after each would take longer than all else that the farm does for a session.
+        """
+        now, before = self._job.exports.now(), self._exports
+        ended = len(now.statuses) - len(now.pending)
+        is_due = not self.left or not now.pending or ended >= 1.25 * (len(before.statuses) - len(before.pending))
+        if now is not before and is_due:
             self._plan(now)
             board.resize(self._job.title, self.expected)
 

@@ -83,10 +83,13 @@ class LabArtifacts:
             # Listing ten thousand bundles takes a second. At most a sixth of the time is spent on it.
             self._next_at = time.monotonic() + max(POLL_S / 2, 5 * (time.monotonic() - begun))
 
-    def count_sessions(self, name: str) -> dict[str, int]:
-        """Return the number of a device's sessions since this start by their end; raises BundleError."""
+    def read_new_bundles(self) -> None:
+        """Count all bundles that there are now; raises BundleError."""
         with self._lock:
             self._show_new_bundles()
+
+    def count_sessions(self, name: str) -> dict[str, int]:
+        """Return the number of a device's sessions since this start by their end, as far as they were read."""
         return {end: self._ends[name][end] for end in _ENDS}
 
     def _share_export(self, pair: Pair, status: ExportStatus) -> Exported:

@@ -214,8 +214,11 @@ class LabController:
         """Add new results, and return whether there are any; what the storage cannot return is read the next time."""
         before, devices = len(results), {device.name: device for device in order.devices}
         try:
-            for file in self._artifacts.bundles.shared_files.names(f"labs/{folder}/results"):
-                name = file.removesuffix(".json")
+            files = self._artifacts.bundles.shared_files.names(f"labs/{folder}/results")
+            names = [file.removesuffix(".json") for file in files]
+            if self._jobs and not results.keys() >= devices.keys() & set(names):
+                self._artifacts.read_new_bundles()  # a device writes its result after its last bundle
+            for name in names:
                 if name in devices and name not in results:
                     results[name] = self._read_result(f"{folder}/results/{name}", devices[name])
                 elif name not in self._health and name not in self._foreign:

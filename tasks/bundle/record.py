@@ -276,15 +276,11 @@ def parse_record(content: Text, path: str) -> SessionRecord:
         raise BundleError(f"{path}: {cause}; restore the bundle from a backup") from None
 
 
-def parse_records(
-    texts: Iterable[tuple[str, Text]], *, device: str | None = None, skip_damaged: bool
-) -> Iterator[SessionRecord]:
-    """Yield each record of (path, content), or those of a device; BundleError where damaged, unless skipped."""
+def parse_records(texts: Iterable[tuple[str, Text]], *, skip_damaged: bool) -> Iterator[SessionRecord]:
+    """Yield each record of (path, content); BundleError where damaged, unless skipped."""
     for path, content in texts:
         try:
-            record = parse_record(content, path)
-            if device in (None, record.device.name):
-                yield record
+            yield parse_record(content, path)
         except BundleError:
             if not skip_damaged:
                 raise

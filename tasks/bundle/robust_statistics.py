@@ -28,6 +28,7 @@ ALERT_SESSIONS = 8
 ALPHA = 0.05
 """Of intervals, which have a confidence of 1 - ALPHA; texts say "95 %"."""
 TWO_SIDED_Z = NormalDist().inv_cdf(1 - ALPHA / 2)
+_last_shares: list[tuple[int, "NDArray[np.float64]"]] = []  # the next call is usually for one figure more
 _MAX_FIGURES = 1000  # all pairs of them are 8 MB; a sweep file allows no more sessions of a cell
 
 
@@ -66,8 +67,7 @@ def median_interval(figures: Sequence[float]) -> tuple[float, float] | None:
     if cut == 0 or min(figures) <= 0:
         return None
     logs = np.log(figures)
-    first, second = np.triu_indices(len(figures))
-    averages = np.sort((logs[first] + logs[second]) / 2)
+    averages = np.partition(((logs[:, None] + logs) / 2)[np.tri(len(logs), dtype=bool)], (cut - 1, -cut))
     return math.exp(averages[cut - 1]), math.exp(averages[-cut])
 
 
@@ -76,11 +76,17 @@ def _interval_rank(n: int) -> int:
     """Return which of the sorted averages of pairs bounds the interval, from 1 at both ends; 0 if none does."""
     import numpy as np
 
-    max_rank_sum = n * (n + 1) // 2
-    # The share of all choices of signs that has the rank sum 0, 1, ...
-    share = np.zeros(max_rank_sum + 1)
-    share[0] = 1
-    for rank in range(1, n + 1):  # each rank has either sign in half of the choices
-        share[rank:] += share[:-rank].copy()
-        share /= 2
-    return int(np.searchsorted(np.cumsum(share), ALPHA / 2, side="right"))
+    return int(np.searchsorted(np.cumsum(_rank_sum_shares(n)), ALPHA / 2, side="right"))
+
+
+def _rank_sum_shares(n: int) -> "NDArray[np.float64]":
+    """Return the share of all choices of the signs of `n` ranks that has the rank sum 0, 1, ..."""
+    import numpy as np
+
+    last, shares = next(iter(_last_shares), (n, np.ones(0)))
+    if last >= n:
+        last, shares = 0, np.ones(1)
+    for rank in range(last + 1, n + 1):  # each rank has either sign in half of the choices
+        shares = (np.pad(shares, (0, rank)) + np.pad(shares, (rank, 0))) / 2
+    _last_shares[:] = [(n, shares)]
+    return shares

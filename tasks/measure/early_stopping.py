@@ -65,9 +65,21 @@ class EarlyStopping:
         before = [
             [figure for repetition, figure in figures.items() if repetition < session.repetition] for figures in cells
         ]
-        if min(map(len, before)) < ALERT_SESSIONS:
-            return True
-        return max(map(median_interval_percent, before)) >= self._interval_percent
+        limit = self._interval_percent
+        return any(len(each) < ALERT_SESSIONS for each in before) or any(
+            median_interval_percent(each) >= limit for each in before
+        )
+
+    def ends_group(self, session: PlannedSession, left: Iterable[PlannedSession]) -> bool:
+        """Return whether the result of `session` makes some of the sessions left superfluous.
+
+        It decides about its group alone, of which the first session left is superfluous, or none.
+        """
+        if self._interval_percent is None:
+            return False
+        group = _group(session)
+        first = next((each for each in left if _group(each) == group and each.key in self._keys), None)
+        return first is not None and not self.needs(first)
 
     def needed(self, left: Sequence[PlannedSession]) -> list[PlannedSession]:
         """Return the sessions left that may be needed, in their order.

@@ -5,6 +5,7 @@ import json
 import random
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 
 from devices.ondevice.facts import Facts
 from devices.platform import PLATFORM_FACTS
@@ -36,7 +37,7 @@ class PlannedSession:
     inputs_sha256: str | None = None
     """Hash of what is executed with the program; None without an export, and in old bundles."""
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Identifies the session: equal for all its attempts, different for all other sessions."""
         cell = {name: value for name, value in asdict(self.cell).items() if name != "arm" or value is not None}

@@ -61,6 +61,11 @@ class ExportSnapshot:
         return {pair: each.cases for pair, each in self.statuses.items() if each.state in ("ready", "skipped")}
 
     @cached_property
+    def cases(self) -> dict[Pair, Export]:
+        """Each case by its full name, `model` or `model@case`, and its recipe."""
+        return {(case.model, case.precision): case for cases in self.ready.values() for case in cases}
+
+    @cached_property
     def skipped(self) -> dict[Pair, str]:
         """Why the recipe of a pair has no meaning for its model."""
         return {pair: each.note for pair, each in self.statuses.items() if each.state == "skipped"}

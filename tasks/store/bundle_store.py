@@ -7,7 +7,7 @@ of its sweep measures it as the next attempt, which has another session id.
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -67,6 +67,8 @@ class BundleStore(ABC):
         self.shared_files = shared_files
         """The files that farms and labs with this store share."""
         self._files = BlobStore(location)
+        self._devices: dict[str, str] = {}
+        """The device of each session that was read for one: otherwise each of a hundred devices reads all records."""
 
     @property
     def folders_with_unfinished(self) -> list[Path]:
@@ -89,6 +91,18 @@ class BundleStore(ABC):
 
         Raises BundleError where one is damaged, unless such bundles are skipped.
         """
+
+    def _may_be_of(self, device: str | None, session_id: str) -> bool:
+        """Return whether a session is of the device (None: any), as far as it was read before."""
+        return device is None or self._devices.get(session_id, device) == device
+
+    def _limited_to(self, device: str | None, records: Iterable[SessionRecord]) -> Iterator[SessionRecord]:
+        """Yield the records of the device (None: all)."""
+        for record in records:
+            if device is not None:
+                self._devices[record.session_id] = record.device.name
+            if device in (None, record.device.name):
+                yield record
 
     def record(self, sweep_id: str, session_id: str) -> SessionRecord:
         """Return the record of a bundle that is not packed; raises BundleError if it is missing or damaged."""

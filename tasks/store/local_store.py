@@ -12,7 +12,15 @@ from tasks.store.archives import SUFFIX, archive_path, find_archives, packed_rec
 from tasks.store.blob_store import BlobStore
 from tasks.store.bundle_store import NOT_SWEEPS, BundleStore, FetchedBundles, LoadedSessions
 from tasks.store.files import publish_folder, work_folder
-from tasks.store.folder import BundleCheck, content_sha256, find_results, publish_bundle, read_bundle, read_records
+from tasks.store.folder import (
+    BundleCheck,
+    content_sha256,
+    find_results,
+    list_sessions,
+    publish_bundle,
+    read_bundle,
+    read_records,
+)
 
 _SHARED = ".shared"
 """Where a folder of bundles keeps what farms and labs share."""
@@ -40,19 +48,22 @@ class LocalStore(BundleStore):
         return sorted(names | {path.name.removesuffix(SUFFIX) for path in find_archives(self.root)})
 
     def session_ids(self, sweep_id: str) -> list[str]:
-        unpacked = {path.name for path in (self.root / sweep_id).glob("[!.]*") if path.is_dir()}
-        return sorted(unpacked | {session_id for session_id, _ in packed_records(archive_path(self.root, sweep_id))})
+        packed = {session_id for session_id, _ in packed_records(archive_path(self.root, sweep_id))}
+        return sorted(packed.union(list_sessions(self.root / sweep_id)))
 
     def records(
         self, sweep_id: str, *, device: str | None = None, skip_damaged: bool = False
     ) -> Iterator[SessionRecord]:
         archive = archive_path(self.root, sweep_id)
         packed = dict(packed_records(archive))
-        all_unpacked = read_records(self.root, sweep_id, device=device, skip_damaged=skip_damaged)
-        unpacked = (record for record in all_unpacked if record.session_id not in packed)
-        texts = ((f"{archive}: {session_id}", text) for session_id, text in sorted(packed.items()))
-        of_archive = parse_records(texts, device=device, skip_damaged=skip_damaged)
-        yield from merge(unpacked, of_archive, key=lambda record: record.session_id)
+
+        def is_read(session_id: str) -> bool:
+            return session_id not in packed and self._may_be_of(device, session_id)
+
+        unpacked = read_records(self.root, sweep_id, is_read=is_read, skip_damaged=skip_damaged)
+        texts = ((f"{archive}: {each}", packed[each]) for each in sorted(packed) if self._may_be_of(device, each))
+        of_archive = parse_records(texts, skip_damaged=skip_damaged)
+        yield from self._limited_to(device, merge(unpacked, of_archive, key=lambda record: record.session_id))
 
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
         archive = archive_path(self.root, record.sweep.sweep_id)

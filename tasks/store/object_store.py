@@ -78,7 +78,8 @@ class ObjectStore(BundleStore):
     def records(
         self, sweep_id: str, *, device: str | None = None, skip_damaged: bool = False
     ) -> Iterator[SessionRecord]:
-        yield from parse_records(self._read_record_texts(sweep_id).items(), device=device, skip_damaged=skip_damaged)
+        texts = self._read_record_texts(sweep_id, device)
+        yield from self._limited_to(device, parse_records(texts.items(), skip_damaged=skip_damaged))
 
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
         wait_if_ending()
@@ -150,10 +151,18 @@ class ObjectStore(BundleStore):
         sizes = {path: int(entry["size"]) for path, entry in sorted(self._fs.find(folder, detail=True).items())}
         return {path: size for path, size in sizes.items() if _RECORD_PATH.fullmatch(path.removeprefix(folder))}
 
-    def _read_record_texts(self, sweep_id: str) -> dict[str, Text]:
-        """Return the content of each session.json of a sweep, by path, in the order of the session ids."""
+    def _read_record_texts(self, sweep_id: str, device: str | None = None) -> dict[str, Text]:
+        """Return the content of each session.json of a sweep, by path, in the order of the session ids.
+
+        With a device, those that are known to be of another one are left out.
+        """
         with storage_errors(self.location, f"the bundles of {sweep_id} cannot be read"):
-            return self._read_texts(self._record_paths(sweep_id), MAX_RECORD_BYTES)
+            sizes = {
+                path: size
+                for path, size in self._record_paths(sweep_id).items()
+                if self._may_be_of(device, posixpath.basename(posixpath.dirname(path)))
+            }
+            return self._read_texts(sizes, MAX_RECORD_BYTES)
 
     def _read_texts(self, sizes: dict[str, int], max_bytes: int) -> dict[str, Text]:
         """Return the content of each file that exists, or the BundleError of one that is not read.

@@ -1,11 +1,25 @@
 """The progress of a sweep: which step a long export is in, on the terminal, in a log file and in Prefect."""
 
 import io
+from unittest.mock import Mock
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
-from flows.progress import board, export_status, show_step
+from flows.progress import _DoingColumn, board, export_status, show_step
+
+
+def test_steps_are_drawn_by_a_clock_and_not_whenever_one_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a log, in which no clock draws
+    draw = Mock(return_value=Text())
+    monkeypatch.setattr(_DoingColumn, "render", draw)
+    with board.display(Console(file=io.StringIO())):
+        for number in range(3):
+            board.expect(f"step {number}", 1)
+            board.done(f"step {number}", "ready")
+        assert draw.call_count == 0
+        assert [each["done"] for each in board.steps()] == [1, 1, 1]
 
 
 def test_a_log_has_lines_for_long_steps_only_and_a_terminal_shows_each(

@@ -68,6 +68,27 @@ def test_a_model_that_comes_later_catches_up_its_rounds_alternately(tmp_path: Pa
     assert [each.repetition for each in order if each.repetition < 0] == [-1]
 
 
+def test_with_many_exports_a_device_plans_again_when_a_quarter_more_have_ended(
+    tmp_path: Path, exports: dict[str, Export]
+) -> None:
+    # given a device that plans with four exports of eight
+    pairs = [(f"model{number}", "fp32") for number in range(8)]
+    live = ExportQueue(pairs)
+    job = stand_in_job(tmp_path, models=[{"name": name, "factory": "linear"} for name, _ in pairs])
+
+    def planned_models(count: int) -> int:
+        """Let exports end until there are so many; return the number of models whose sessions are left."""
+        for pair in pairs[:count]:
+            live.end(pair, ExportStatus("ready", (replace(exports["linear"], model=pair[0]),)))
+        assert queue.next(never)
+        return len({each.cell.model for each in queue.left})
+
+    live.end(pairs[0], ExportStatus("ready", (replace(exports["linear"], model=pairs[0][0]),)))
+    queue = SessionQueue(replace(job, exports=live), DeviceTally("here"))
+    # then it plans each time that a quarter more have ended, and when all have
+    assert [planned_models(count) for count in range(2, 9)] == [2, 3, 4, 5, 5, 7, 8]
+
+
 def test_only_without_a_ready_session_a_device_waits_and_its_lease_is_renewed_meanwhile(
     tmp_path: Path, exports: dict[str, Export]
 ) -> None:

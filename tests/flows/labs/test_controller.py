@@ -1,11 +1,10 @@
 """What a sweep accepts from the runs of a lab, and what it refuses."""
 
-import itertools
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
-from uuid import UUID, uuid4
+from unittest.mock import Mock
+from uuid import UUID
 
 import pytest
 from prefect.client.schemas.objects import State
@@ -14,89 +13,18 @@ from prefect.states import Crashed, Pending, Running, Scheduled
 from devices.errors import InputError
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
-from flows.device.job import DeviceJob, DeviceTally, SweepJob
-from flows.dispatch import DeviceDispatcher
-from flows.export_queue import ExportQueue
+from flows.device.job import DeviceTally
 from flows.labs import controller
 from flows.labs.artifacts import LabArtifacts
-from flows.labs.protocol import Order, Result, read_shared, write_shared
+from flows.labs.protocol import Result, write_shared
 from flows.labs.validation import validate_facts
-from flows.progress import board
-from tasks.bundle.record import BundleError, DeviceRecord
-from tasks.measure.health import Health, Registry
-from tasks.measure.prepare import Probe, Runners
+from tasks.bundle.record import BundleError
+from tasks.measure.health import Health
 from tasks.store.blob_store import BlobStore
-from tasks.store.files import scratch_folder
-from tasks.store.local_store import LocalStore
-from tasks.store.workspace import Workspace
-from tests.fixtures.lab_farm import put_labs_in_place
-from tests.fixtures.plans import NIGHT, a_spec, ended, planned
+from tests.fixtures.lab_runs import Runs
+from tests.fixtures.plans import NIGHT
 
-SESSION_IDS = (f"{number:016x}" for number in itertools.count())
 ONE_GOOD: tuple[State, list[DeviceTally]] = (Running(), [DeviceTally("good", succeeded=1)])
-
-
-class Ready(DeviceDispatcher):
-    """Starts each device at once."""
-
-    def job(self, probe: Probe) -> DeviceJob:
-        return self.common.on(probe, Runners())
-
-
-class Runs:
-    """Stand-in for the runs of a lab: all devices are probed; then the state that each run has, and its tallies.
-
-    The bundles of what succeeded are in the store. `forged` writes results of a run before these, below its name.
-    """
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.store = LocalStore(folder)
-        self.planned: list[tuple[State, list[DeviceTally]]] = []
-        self.forged: Callable[[str], object] = lambda _: None
-        self.states: dict[UUID, State] = {}
-        self.cancelled: list[UUID] = []
-        self.ordered: list[list[str]] = []
-        self.reports: list[str] = []
-        monkeypatch.setattr(board, "report", self.reports.append)
-        monkeypatch.setattr(controller, "runtime", SimpleNamespace(flow_run=SimpleNamespace(id=str(uuid4()))))
-        put_labs_in_place(self, monkeypatch)
-
-    def start(self, site: str, name: str, title: str, bundles: str) -> UUID:
-        run, shared_files = uuid4(), self.store.shared_files
-        order = read_shared(shared_files, f"{name}/order", Order)
-        assert order is not None
-        self.forged(name)
-        if order.starts is None:
-            self.states[run] = Running()
-            for device in order.devices:
-                if f"{device.name}.json" not in shared_files.names(f"labs/{name}/results"):
-                    write_shared(shared_files, f"{name}/results/{device.name}", Result(health=Health()))
-            return run
-        self.states[run], tallies = self.planned.pop(0)
-        self.ordered.append([device.name for device in order.devices])
-        for tally in tallies:
-            for _ in range(tally.succeeded):
-                self.publish(tally.device)
-            write_shared(shared_files, f"{name}/results/{tally.device}", Result(tally=tally, health=Health()))
-        return run
-
-    def publish(self, name: str) -> None:
-        """Put a session of a device that succeeded into the store."""
-        device = DeviceRecord(name=name, transport="local", emulated=False)
-        record = ended(planned(a_spec())[1], "succeeded")
-        with scratch_folder() as nothing:
-            self.store.publish(record.model_copy(update={"session_id": next(SESSION_IDS), "device": device}), nothing)
-
-    def cancel(self, run: UUID, _why: str) -> None:
-        self.cancelled.append(run)
-
-    def measure(self, *names: str) -> tuple[dict[str, DeviceTally], Registry]:
-        """Let a lab of these devices measure with the runs; return how they ended, and their health."""
-        devices = [DeviceSpec(name=name, transport="local", site="berlin") for name in names]
-        workspace = Workspace(self.store.root, bundles_location=str(self.store.root))
-        dispatcher = Ready(SweepJob(a_spec(), NIGHT, workspace, ExportQueue()))
-        lab = controller.LabController("berlin", devices, dispatcher, LabArtifacts(dispatcher))
-        return {tally.device: tally for tally in lab.measure()}, Registry(workspace.registry)
 
 
 @pytest.fixture
@@ -186,6 +114,20 @@ def test_results_are_taken_when_the_store_answers_again(runs: Runs, monkeypatch:
     runs.planned = [(Running(), [DeviceTally("first", succeeded=4)])]
     tallies, _ = runs.measure("first")
     assert (tallies, set(failures.values())) == ({"first": DeviceTally("first", succeeded=4)}, {0})
+
+
+def test_the_bundles_are_listed_once_for_all_results_that_come_together(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a lab of three devices, whose results are there when the sweep looks
+    looks = Mock(wraps=LabArtifacts.read_new_bundles)
+    monkeypatch.setattr(LabArtifacts, "read_new_bundles", lambda self: looks(self))
+    names = ("first", "second", "third")
+    runs.planned = [(Running(), [DeviceTally(name, succeeded=2) for name in names])]
+    tallies, _ = runs.measure(*names)
+    # then what they report is compared with one list of the bundles
+    assert looks.call_count == 1
+    assert [tallies[name].succeeded for name in names] == [2, 2, 2]
 
 
 def test_a_claim_of_a_lab_is_taken_over_as_far_as_the_store_and_the_plan_agree(runs: Runs) -> None:

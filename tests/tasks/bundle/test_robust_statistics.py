@@ -4,7 +4,12 @@ import random
 
 import pytest
 
-from tasks.bundle.robust_statistics import interquartile_indices, interquartile_mean, median_interval
+from tasks.bundle.robust_statistics import (
+    _interval_rank,
+    interquartile_indices,
+    interquartile_mean,
+    median_interval,
+)
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 8, 10, 21])
@@ -20,6 +25,15 @@ def test_one_hot_session_of_five_moves_the_time_by_which_of_the_others_are_in_th
     assert interquartile_mean([10, 11, 12, 13, 14]) == 12
     # given the fastest of them became hot, then the middle three are others
     assert interquartile_mean([1000, 11, 12, 13, 14]) == 13
+
+
+def test_an_interval_does_not_depend_on_how_many_figures_were_asked_for_before() -> None:
+    figures = [1 + (number * 37 % 101) / 1000 for number in range(40)]
+    counts = [6, 12, 13, 40, 12, 39]
+    intervals = [median_interval(figures[:count]) for count in counts]
+    assert [median_interval(figures[:count]) for count in counts[::-1]] == intervals[::-1]
+    _interval_rank.cache_clear()
+    assert [median_interval(figures[:count]) for count in counts[::-1]] == intervals[::-1]
 
 
 def test_an_interval_is_that_of_6_to_1000_figures_above_0() -> None:

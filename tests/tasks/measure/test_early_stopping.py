@@ -17,7 +17,7 @@ from tasks.bundle.runner_stats import Stats
 from tasks.judge.comparison import compare
 from tasks.measure.clock import FinishBy, clock_ahead_s, finish_moment
 from tasks.measure.early_stopping import EarlyStopping, median_interval_percent
-from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession, remaining_sessions
+from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession, planned_session, remaining_sessions
 from tasks.measure.sweep_file import SweepSpec
 from tests.fixtures.clock import set_clock
 from tests.fixtures.plans import a_spec, ended, planned
@@ -61,7 +61,9 @@ def run(spec: SweepSpec, records: Iterable[SessionRecord] = (), noise: Noise = s
     while left:
         new.append(measured(left.pop(0), noise))
         enough.add(new[-1])
-        left = enough.needed(left)
+        needed = enough.needed(left)
+        assert enough.ends_group(planned_session(new[-1]), left) == (needed != left)
+        left = needed
     return new
 
 

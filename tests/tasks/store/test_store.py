@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.bundle.record import BundleError, SessionRecord
+from tasks.bundle.record import BundleError, SessionRecord, Text, parse_record
 from tasks.store.archives import archive_path, pack_bundles, packed_records, unpack_bundles, verify_archive
 from tasks.store.bundle_store import BundleStore, Forgotten
 from tasks.store.files import hash_file
@@ -63,6 +63,32 @@ def test_a_store_returns_what_was_published(store: BundleStore, tmp_path: Path) 
         assert record.session_id == session_id
         assert {name: (folder / name).read_text() for name in record.files} == {"stdout.txt": "hello", "stderr.txt": ""}
     assert store.find("") is None
+
+
+def test_a_device_that_asks_later_reads_its_records_and_no_record_of_others_again(
+    store: BundleStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given sessions of two devices, of which one has read its records
+    record = ended(SESSIONS[1], "succeeded")
+    other = ended(SESSIONS[2], "succeeded")
+    other = other.model_copy(update={"device": other.device.model_copy(update={"name": "other"})})
+    for each in (record, other):
+        store.publish(each, files_of(tmp_path / "collected", stdout="hello"))
+    of_first = store.records(NIGHT.sweep_id, device=record.device.name)
+    assert [each.session_id for each in of_first] == [record.session_id]
+    # when the other one reads its records
+    paths: list[str] = []
+
+    def parse(content: Text, path: str) -> SessionRecord:
+        paths.append(path)
+        return parse_record(content, path)
+
+    for module in ("tasks.bundle.record", "tasks.store.folder"):
+        monkeypatch.setattr(f"{module}.parse_record", parse)
+    assert [each.session_id for each in store.records(NIGHT.sweep_id, device="other")] == [other.session_id]
+    # then it reads nothing else, and all records are still there
+    assert [other.session_id in path for path in paths] == [True]
+    assert len(list(store.records(NIGHT.sweep_id))) == 2
 
 
 def test_the_first_result_of_a_session_stays(store: BundleStore, tmp_path: Path) -> None:
