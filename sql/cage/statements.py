@@ -24,6 +24,7 @@ _ONLY_READS = (
 _PIVOT_ADVICE = "write the values of PIVOT ... ON in the query, as in ON name IN ('a', 'b')"
 _ENDS_OF_ON = (",", "using", "group", "order", "limit", ";", "")
 _WORD = re.compile(rb"\w+")
+_MAX_DEPTH = 800  # of lists and objects in the JSON of a statement; a list in a list has two
 
 
 def check_text(connection: duckdb.DuckDBPyConnection, text: str) -> None:
@@ -70,7 +71,7 @@ def _check_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     try:
         parsed = json.loads(answer)
     except RecursionError:
-        raise WarehouseError("the query failed: it is nested too deeply; write it in steps, with WITH") from None
+        raise _too_deep() from None
     if parsed["error"]:
         if parsed["error_type"] == "not implemented":
             raise WarehouseError(f"the query was refused: {_ONLY_READS}")
@@ -86,16 +87,27 @@ def _check_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
 
 
 def _function_names(parsed: Any) -> Iterator[str]:
-    """Yield the name of each function in a parsed statement, those of operators and windows included."""
-    waiting = [parsed]
+    """Yield the name of each function in a parsed statement, those of operators and windows included.
+
+    Raises WarehouseError if it is nested too deeply: the planner's time grows with the third power of the depth, and
+    only some versions of Python refuse the JSON of such a statement.
+    """
+    waiting = [(parsed, 0)]
     while waiting:
-        part = waiting.pop()
+        part, depth = waiting.pop()
+        if depth > _MAX_DEPTH:
+            raise _too_deep()
         if isinstance(part, dict):
             if "function_name" in part:
                 yield part["function_name"]
-            waiting.extend(part.values())
-        elif isinstance(part, list):
-            waiting.extend(part)
+            part = part.values()
+        elif not isinstance(part, list):
+            continue
+        waiting.extend((each, depth + 1) for each in part)
+
+
+def _too_deep() -> WarehouseError:
+    return WarehouseError("the query failed: it is nested too deeply; write it in steps, with WITH")
 
 
 def _type_of(statement: duckdb.Statement) -> duckdb.StatementType | None:

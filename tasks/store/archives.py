@@ -67,12 +67,11 @@ class _PackedFile:
 class _Member(tarfile.TarInfo):
     """An entry; ReadError if a long name or other header exceeds its limit, before that is read."""
 
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        member = super().frombuf(buf, encoding, errors)
-        if member.type in _HEADERS and member.size > _MAX_HEADER_BYTES:
-            raise tarfile.ReadError(f"the name of an entry has {member.size} bytes")
-        return member
+    def _proc_member(self, tar: tarfile.TarFile) -> Self | None:
+        # `frombuf` is not called for every header in all versions of Python; this is.
+        if self.type in _HEADERS and self.size > _MAX_HEADER_BYTES:
+            raise tarfile.ReadError(f"the name of an entry has {self.size} bytes")
+        return cast(Self, cast(Any, super())._proc_member(tar))
 
 
 class _LimitedStream:

@@ -73,3 +73,10 @@ def test_a_pivot_whose_values_are_unknown_is_answered_alone_or_refused_with_advi
 def test_macros_of_the_farm_are_allowed_and_names_are_found_in_any_case() -> None:
     assert all(map(is_allowed, ("_changes", "LOWER", "formatReadableSize", "FORMATREADABLESIZE", "+")))
     assert not any(map(is_allowed, ("*anything*", "icu_collate_de", "Read_CSV", "")))
+
+
+def test_a_query_of_800_levels_is_checked_and_a_deeper_one_refused(connection: duckdb.DuckDBPyConnection) -> None:
+    check_text(connection, f"SELECT {'[' * 398}{']' * 398}")  # two levels a list, and four around it
+    for depth in (399, 900):
+        with pytest.raises(WarehouseError, match="nested too deeply"):
+            check_text(connection, f"SELECT {'[' * depth}{']' * depth}")
