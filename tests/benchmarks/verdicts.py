@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tasks.judge.comparison import compare_sessions
 from tasks.judge.states import states_from_times
 from tasks.judge.verdicts.night import Night, NightVerdict
-from tasks.judge.verdicts.rules import judge_all
+from tests.fixtures.series import judge_all
 
 Array = NDArray[np.float64]
 SERIES, SESSIONS, NIGHTS, CHANGE_NIGHT = 100, 8, 60, 25  # series of each of four kinds

@@ -1,6 +1,5 @@
 """Whether a series changed from night to night: each night is judged with the nights before it only."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,12 +19,6 @@ from tasks.judge.states import (
 from tasks.judge.verdicts.night import Night, NightVerdict, why_incomparable
 from tasks.judge.verdicts.series import Series
 from tasks.judge.verdicts.state import SeriesState, keep_state, restore_series
-
-
-def judge_all(nights: Sequence[Night], metric: Metric = LATENCY) -> list[NightVerdict]:
-    """Judge each night of one series on one device; `nights` are in the order of their dates."""
-    judge = SeriesJudge(metric)
-    return [judge.judge(night) for night in nights]
 
 
 class SeriesJudge:

@@ -8,8 +8,7 @@ import pytest
 
 from tasks.judge.figures import LATENCY, METRICS, OTHER_METRICS, Metric, percent_change, signed_interval
 from tasks.judge.verdicts.night import Night, NightVerdict
-from tasks.judge.verdicts.rules import judge_all
-from tests.fixtures.series import judge
+from tests.fixtures.series import judge, judge_all
 
 
 def nights_of(levels: Sequence[float], sessions: int = 8) -> list[Night]:

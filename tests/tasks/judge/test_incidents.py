@@ -16,9 +16,8 @@ from tasks.judge.decisions import Decision, Decisions, Selector, SeriesNight, st
 from tasks.judge.incident_parts import Part, find_parts
 from tasks.judge.incidents import Incident, find_incidents
 from tasks.judge.verdicts.night import Night
-from tasks.judge.verdicts.rules import judge_all
 from tests.fixtures.nights import decision
-from tests.fixtures.series import WEEKS, series
+from tests.fixtures.series import WEEKS, judge_all, series
 
 BEGIN = date(2026, 10, 1)
 BAD = BEGIN + timedelta(days=len(WEEKS))

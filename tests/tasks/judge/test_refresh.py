@@ -21,14 +21,14 @@ from tasks.judge.figures import LATENCY, METRICS, Metric
 from tasks.judge.refresh import judge_series
 from tasks.judge.states import HistoryNeeded
 from tasks.judge.verdicts.night import Night, NightVerdict
-from tasks.judge.verdicts.rules import SeriesJudge, judge_all
+from tasks.judge.verdicts.rules import SeriesJudge
 from tasks.judge.verdicts.state import SeriesState
 from tasks.load.load import load_paths
 from tasks.maintain.check import checksum
 from tasks.maintain.decisions import store_decisions
 from tasks.maintain.forget import forget_sessions
 from tests.fixtures.nights import decision, fields_of, night_of
-from tests.fixtures.series import SESSIONS, compared, night
+from tests.fixtures.series import SESSIONS, compared, judge_all, night
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker, profile_of
 
 TABLES = ("series_verdict", "comparison_result", "series_operator_verdict", "series_cause", "incident_series")

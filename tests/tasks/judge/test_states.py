@@ -13,9 +13,8 @@ from tasks.judge.comparison import compare, compare_sessions
 from tasks.judge.figures import METRICS
 from tasks.judge.states import States, assign_states, cluster_sessions, recognize_states, states_from_times
 from tasks.judge.verdicts.night import Night
-from tasks.judge.verdicts.rules import judge_all
 from tests.benchmarks.verdicts import NOISES, Noise, make_series
-from tests.fixtures.series import SESSIONS, WEEKS, compared, judge
+from tests.fixtures.series import SESSIONS, WEEKS, compared, judge, judge_all
 
 OFFSET = math.log(1.15)
 USUAL = States(OFFSET, 0.375)

@@ -7,11 +7,10 @@ import pytest
 
 from tasks.judge.figures import METRICS, Metric
 from tasks.judge.verdicts.night import Night, NightVerdict
-from tasks.judge.verdicts.rules import judge_all
 from tasks.judge.verdicts.series import STEP_NIGHTS
 from tasks.judge.verdicts.shift import find_floor
 from tests.benchmarks.verdicts import NOISES, our_rule, our_rule_alone, score
-from tests.fixtures.series import WEEKS, compared, interval, judge, measured, night, series, verdicts
+from tests.fixtures.series import WEEKS, compared, interval, judge, judge_all, measured, night, series, verdicts
 
 SUSPECTED, QUIET, LITTLE, BETTER = "suspected", "no change", "insufficient data", "suspected improvement"
 NOISY_WEEKS = [10 + 6 * (level - 10) for level in WEEKS]

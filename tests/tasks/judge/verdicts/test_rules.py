@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from tasks.judge.comparison import compare
 from tasks.judge.figures import METRICS, Metric, percent_change
 from tasks.judge.verdicts.night import Night
-from tasks.judge.verdicts.rules import judge_all
 from tasks.judge.verdicts.shift import student_quantile
-from tests.fixtures.series import WEEKS, compared, interval, judge, night, series, verdicts
+from tests.fixtures.series import WEEKS, compared, interval, judge, judge_all, night, series, verdicts
 
 SUSPECTED, QUIET, LITTLE, UNCLEAR = "suspected", "no change", "insufficient data", "unclear"
 BETTER = "suspected improvement"
