@@ -3,8 +3,8 @@
 Run: python -m tests.benchmarks.reader [--executions 50 1129] [--alone]
 
 Both read each file in turn, and the least processor time of several readings counts. An execution has 62 events: the
-executions of `alike` have the same events, every second one of `unlike` has another operator. `--alone` leaves out Inspector,
-which takes a minute for a million events.
+executions of `alike` have the same events, every second one of `unlike` has another operator. `--alone` leaves out
+Inspector, which takes a minute for a million events.
 """
 
 import argparse
