@@ -178,13 +178,14 @@ def test_a_note_and_its_revocation_leave_all_verdicts_as_they_were_judged(copied
     # given a mark that a new judgement would remove
     with writing(copied_farm.warehouse) as connection:
         connection.execute("UPDATE series_verdict SET reason = 'as judged'")
-    marked = "SELECT count(*) FILTER (reason = 'as judged') / count(*) FROM series_verdict"
+    marked = "SELECT count(*) FILTER (reason = 'as judged'), count(*) FROM series_verdict"
+    [(_, count)] = copied_farm.ask(marked)
     # when a note on a night is added, then its revocation
     note, revocation = decided("note", 4), decided("revocation", None, "0000000a", 11)
     both = Decisions(note.records + revocation.records)
     assert (store_decisions(copied_farm.warehouse, note), store_decisions(copied_farm.warehouse, both)) == (1, 1)
-    # then nothing was judged again
-    assert copied_farm.ask(marked) == [(1.0,)]
+    # then nothing was judged again, and no verdict is gone
+    assert copied_farm.ask(marked) == [(count, count)]
     # but a decision that comes with a revoked note is obeyed: only its series is judged again
     store_decisions(copied_farm.warehouse, Decisions(both.records + decided("night_exclusion", 5, number=12).records))
     again = "FROM series_verdict JOIN series USING (series_id) WHERE reason != 'as judged'"

@@ -1,9 +1,10 @@
 """Judging night by night gives the rows that judging all nights at once gives, in any order of loads."""
 
+import contextlib
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -29,7 +30,7 @@ from tasks.maintain.decisions import store_decisions
 from tasks.maintain.forget import forget_sessions
 from tests.fixtures.nights import decision, fields_of, night_of
 from tests.fixtures.series import SESSIONS, compared, judge_all, night
-from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker, profile_of
+from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker, open_for_loads, profile_of
 
 TABLES = ("series_verdict", "comparison_result", "series_operator_verdict", "series_cause", "incident_series")
 NIGHTS = 6
@@ -141,10 +142,11 @@ class Farm:
             paths.append(maker.session([] if ended else [1_000_000 + 1000 * number] * 3, **(fields | ended)))
         return paths
 
-    def warehouse(self, name: str) -> Path:
-        path = self.folder / f"{name}.duckdb"
-        path.unlink(missing_ok=True)
-        return path
+    @contextlib.contextmanager
+    def empty_warehouse(self, name: str) -> Iterator[Path]:
+        warehouse = BundleMaker(self.folder, self.folder / f"{name}.duckdb").warehouse
+        with open_for_loads(warehouse):
+            yield warehouse
 
 
 @pytest.fixture(scope="module")
@@ -169,11 +171,9 @@ def rebuilt_rows(farm: Farm, decisions: Sequence[Decision]) -> dict[str, Any]:
     """Return the rows of a warehouse that loads everything at once."""
     if len(decisions) in farm.rebuilt:
         return farm.rebuilt[len(decisions)]
-    warehouse = farm.warehouse("rebuilt")
-    with writing(warehouse):
-        pass
-    store_decisions(warehouse, Decisions(tuple(decisions)))
-    load_paths([path for part in farm.parts for path in part], warehouse, farm.forgotten)
+    with farm.empty_warehouse("rebuilt") as warehouse:
+        store_decisions(warehouse, Decisions(tuple(decisions)))
+        load_paths([path for part in farm.parts for path in part], warehouse, farm.forgotten)
     return farm.rebuilt.setdefault(len(decisions), rows_of(warehouse))
 
 
@@ -183,7 +183,6 @@ def test_any_order_of_loads_and_decisions_gives_the_rows_of_a_rebuild(
     farm: Farm, chance: random.Random, count: int
 ) -> None:
     # given parts of nights, of which two or three are loaded at a time, and decisions in between
-    warehouse = farm.warehouse("grown")
     parts = chance.sample(farm.parts, len(farm.parts))
     steps: list[Any] = []
     while parts:
@@ -194,32 +193,23 @@ def test_any_order_of_loads_and_decisions_gives_the_rows_of_a_rebuild(
         steps.insert(chance.randint(1, len(steps)), Decisions(tuple(DECISIONS[: number + 1])))
     made = [step for step in steps if isinstance(step, Decisions)]
     ordered = iter(sorted(made, key=lambda each: len(each.records)))
-    for step in steps:
-        if isinstance(step, Decisions):
-            store_decisions(warehouse, next(ordered))
-        else:
-            load_paths(step, warehouse)
-    # when one sweep is forgotten
-    forget_sessions(warehouse, farm.forgotten)
+    with farm.empty_warehouse("grown") as warehouse:
+        for step in steps:
+            if isinstance(step, Decisions):
+                store_decisions(warehouse, next(ordered))
+            else:
+                load_paths(step, warehouse)
+        # when one sweep is forgotten
+        forget_sessions(warehouse, farm.forgotten)
     # then the rows are those of a rebuild
     assert rows_of(warehouse) == rebuilt_rows(farm, DECISIONS[:count])
 
 
-def test_a_note_that_is_revoked_removes_no_verdict(farm: Farm) -> None:
-    warehouse = farm.warehouse("noted")
-    load_paths([path for part in farm.parts for path in part], warehouse, farm.forgotten)
-    made = {"decided_at": datetime(2026, 11, NIGHTS, tzinfo=UTC)}
-    note = decision(1, kind="note", night=date(2026, 11, NIGHTS), **made)
-    for records in ((note,), (note, decision(2, kind="revocation", revokes=note.id, **made))):
-        assert store_decisions(warehouse, Decisions(records)) == 1
-        assert rows_of(warehouse) == rebuilt_rows(farm, [])
-
-
 def test_a_load_that_ends_before_it_judges_leaves_that_to_the_next_one(farm: Farm) -> None:
-    warehouse = farm.warehouse("killed")
-    for number, part in enumerate(farm.parts[:-2]):
-        load_paths(part, warehouse, judges=number % 5 == 3)
-    load_paths([path for part in farm.parts for path in part], warehouse, farm.forgotten)
+    with farm.empty_warehouse("killed") as warehouse:
+        for number, part in enumerate(farm.parts[:-2]):
+            load_paths(part, warehouse, judges=number % 5 == 3)
+        load_paths([path for part in farm.parts for path in part], warehouse, farm.forgotten)
     assert rows_of(warehouse) == rebuilt_rows(farm, [])
 
 
@@ -239,11 +229,11 @@ def test_a_profile_that_is_loaded_or_forgotten_later_decides_the_coverage_of_its
 
 
 def test_one_more_night_judges_that_night_only(farm: Farm) -> None:
-    warehouse = farm.warehouse("grown")
-    for number in range(NIGHTS - 1):
-        load_paths([path for part in farm.parts[2 * number : 2 * number + 2] for path in part], warehouse)
-    with patch.object(SeriesJudge, "judge", autospec=True, side_effect=SeriesJudge.judge) as judge:
-        load_paths([path for part in farm.parts[2 * NIGHTS - 2 : 2 * NIGHTS] for path in part], warehouse)
+    before, of_night = farm.parts[: 2 * NIGHTS - 2], farm.parts[2 * NIGHTS - 2 : 2 * NIGHTS]
+    with farm.empty_warehouse("grown") as warehouse:
+        load_paths([path for part in before for path in part], warehouse)
+        with patch.object(SeriesJudge, "judge", autospec=True, side_effect=SeriesJudge.judge) as judge:
+            load_paths([path for part in of_night for path in part], warehouse)
     assert {call.args[1].night for call in judge.call_args_list} == {f"2026-11-{NIGHTS:02}"}
 
 
@@ -261,8 +251,8 @@ def test_a_macro_or_view_behind_a_figure_is_part_of_the_rules(name: str) -> None
 
 
 def test_another_version_of_the_rules_judges_all_nights_again(farm: Farm) -> None:
-    warehouse = farm.warehouse("grown")
-    load_paths([path for part in farm.parts for path in part], warehouse)
+    with farm.empty_warehouse("grown") as warehouse:
+        load_paths([path for part in farm.parts for path in part], warehouse)
     before = rows_of(warehouse)
     with writing(warehouse) as connection:
         connection.execute("UPDATE series_verdict SET reason = 'of old rules'")
