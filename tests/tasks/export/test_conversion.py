@@ -86,12 +86,12 @@ CASES = [
         widths, (1, 576), "int4_dynamic g128",
         "1 of 3 linear layers converted (0.5 % of the weights); 576 is not divisible by 128",
     ),
+    (Branch, (1, 32), "fp16", "3 of 3 linear layers converted (100 % of the weights); not delegated: 2 linear layers"),
     (
         Attention, (1, 6, 32), "int4_dynamic",
         "1 of 3 linear layers converted (20 % of the weights); the recipe has no rule for linear",
     ),
     (OneTwice, (1, 32), "int8_static", "1 of 1 linear layer converted (100 % of the weights)"),
-    (Branch, (1, 32), "fp16", "3 of 3 linear layers converted (100 % of the weights); not delegated: 2 linear layers"),
     (
         conv1d_layers, None, "int4_dynamic",
         "0 of 2 embeddings, 2 of 2 linear layers converted (74.4 % of the weights); "
@@ -100,7 +100,11 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "shape", "recipe", "stated"), CASES, ids=[f"{c[0].__name__}-{c[2]}" for c in CASES])
+@pytest.mark.parametrize(
+    ("make", "shape", "recipe", "stated"),
+    [*CASES[:2], *(pytest.param(*case, marks=pytest.mark.thorough) for case in CASES[2:])],
+    ids=[f"{make.__name__}-{recipe}" for make, _, recipe, _ in CASES],
+)
 def test_the_layers_of_a_program_are_counted_and_the_weights_of_all_are_those_of_the_model(
     make: Any, shape: tuple[int, ...] | None, recipe: str, stated: str | None, tmp_path: Any
 ) -> None:

@@ -116,7 +116,7 @@ def test_layers_of_a_method_that_another_one_executes_have_their_values_in_fp32(
     ]
 
 
-@pytest.mark.parametrize("recipe", ["int4_dynamic", "int8_static"])
+@pytest.mark.parametrize("recipe", ["int4_dynamic", pytest.param("int8_static", marks=pytest.mark.thorough)])
 def test_layers_that_become_linear_have_their_values_in_fp32_in_mode_numerics(tmp_path: Path, recipe: str) -> None:
     utilities = pytest.importorskip("transformers.pytorch_utils", reason="transformers is not installed")
     layers = torch.nn.Sequential(utilities.Conv1D(32, 32), torch.nn.Softmax(-1), torch.nn.Linear(32, 32)).eval()

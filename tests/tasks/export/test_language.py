@@ -108,6 +108,7 @@ def test_the_likeliest_tokens_are_listed_at_each_position_of_a_text(model: Any) 
     assert list_choices(texts, changed, decode, "float32") == {}
 
 
+@pytest.mark.thorough  # it imports another model
 def test_beyond_a_sliding_window_a_model_goes_on_as_without_a_cache() -> None:
     # given a model that attends to 4 tokens in one of its layers, and a prompt of 17
     more: dict[str, Any] = {"head_dim": 8, "layer_types": ["sliding_attention", "full_attention"]}

@@ -75,7 +75,13 @@ MODELS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MODELS)
+QUICK = {"a named tuple, a dict, None and a number", "an input replaced", "a parameter written"}
+QUICK |= {"a state in calibration", "channels-last weights", "half weights in fp16"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.thorough) for name in MODELS]
+)
 def test_a_model_of_any_form_is_exported_and_equals_eager_pytorch(name: str, tmp_path: Path) -> None:
     module, inputs, precision, min_snr_db, left_out = MODELS[name]
     with torch.no_grad():
