@@ -49,9 +49,15 @@ def test_fewer_than_five_sessions_give_a_ratio_and_no_interval() -> None:
     assert (found.low, found.high, found.answer, found.more_sessions) == (None, None, "unknown", 1)
 
 
-@pytest.mark.parametrize(("a", "b"), [([], [1.0] * 8), ([1.0] * 8, []), ([0.0] * 8, [1.0] * 8)])
-def test_sides_that_cannot_be_compared_have_no_ratio(a: list[float], b: list[float]) -> None:
+@pytest.mark.parametrize(
+    ("a", "b", "times"),
+    [([], [1.0] * 8, (None, 1.0)), ([1.0] * 8, [], (1.0, None)), ([0.0] * 8, [1.0] * 8, (0.0, 1.0))],
+)
+def test_sides_that_cannot_be_compared_have_their_times_and_no_ratio(
+    a: list[float], b: list[float], times: tuple[float | None, float | None]
+) -> None:
     found = compare(a, b)
+    assert (found.time_a, found.time_b) == times
     assert (found.ratio, found.low, found.answer, found.more_sessions) == (None, None, "unknown", None)
 
 

@@ -106,6 +106,9 @@ def test_content_that_comes_back_opens_its_incident_again() -> None:
     assert (state(part), part.reopened) == ("confirmed 0", 1)
     # then the nights between are good ones
     assert part.good_nights == [day(2), day(3), day(4)]
+    # also one that was withdrawn
+    (part,) = parts_of(levels(11, 10, 10, 11, 11))
+    assert (state(part), part.reopened) == ("confirmed 0", 1)
     # other content that is as slow is another incident
     nights = levels(11, 11, 10, 10, 10, 11, 11, 11)
     nights[-3:] = [replace(each, content="other") for each in nights[-3:]]

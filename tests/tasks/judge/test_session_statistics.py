@@ -134,6 +134,12 @@ def test_outliers_to_either_side_are_counted() -> None:
     assert session_statistics(latency, 0).outlier_runs == 3
 
 
+def test_runs_of_which_most_are_equal_have_the_scatter_of_the_others() -> None:
+    # given a coarse clock: more than half of the runs have one value, and the others lie within twice their scatter
+    latency = np.where(np.arange(100) % 5 < 3, 1.0, 1.02) * MS
+    assert session_statistics(latency, 0).outlier_runs == 0
+
+
 def test_modes_less_than_one_percent_apart_are_one() -> None:
     # given runs that a coarse clock rounds to two values
     apart = np.arange(60) % 2

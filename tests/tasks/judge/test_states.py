@@ -150,6 +150,7 @@ def test_a_change_smaller_than_the_distance_of_the_states_is_found_within_them()
     found = judge(nights)
     assert found.verdict == "suspected"
     assert found.ratio == pytest.approx(1.06, abs=0.01)
+    assert interquartile_mean(nights[-1].figures) / (found.baseline_value or 0) == pytest.approx(found.ratio)
     assert judge([*nights[:-1], compared(nights[-1], 1.06)]).verdict == "regression"
     # and further nights confirm it, also with other numbers of slow sessions
     assert judge([*nights, mixed(15, 5, 10.6), mixed(16, 3, 10.6)]).verdict == "regression"
@@ -208,6 +209,10 @@ def test_sides_that_show_the_same_two_states_are_compared_within_them() -> None:
     assert found.ratio == pytest.approx(1.05, abs=0.01)
     assert (found.time_a, found.time_b, found.superiority) == (plain.time_a, plain.time_b, plain.superiority)
     assert "A 3 fast and 5 slow, B 6 fast and 2 slow, compared within each" in str(found.note)
+    # also where one side has all sessions in the usual state
+    found = compare_sessions(times(0), times(3, 10.5), states=USUAL)
+    assert found.ratio == pytest.approx(1.05, abs=0.01)
+    assert "A 8 fast and 0 slow, B 5 fast and 3 slow, compared within each" in str(found.note)
 
 
 @settings(max_examples=30)

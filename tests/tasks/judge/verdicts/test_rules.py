@@ -242,6 +242,15 @@ def test_no_alarm_has_an_interval_that_includes_no_change(figures: list[list[flo
             assert found.low is None or found.high is None or not found.low <= 1 <= found.high
 
 
+def test_a_change_that_begins_in_the_night_of_a_reset_is_accepted_with_its_figures() -> None:
+    nights = series(*WEEKS, 10.8)
+    nights[-1] = replace(nights[-1], starts_baseline=True, is_reset=True)
+    found = judge(nights)
+    assert (found.verdict, found.since, found.baseline_nights) == (LITTLE, nights[-1].night, 0)
+    assert found.ratio == pytest.approx(1.08, abs=0.01)
+    assert found.reason.endswith("; a change that begins in it is accepted")
+
+
 def test_a_night_of_three_sessions_has_a_ratio_and_no_interval() -> None:
     found = judge([*series(*WEEKS), night(14, 10.1, sessions=3)])
     assert (found.verdict, found.low, found.high) == (LITTLE, None, None)
