@@ -92,9 +92,9 @@ class BundleStore(ABC):
         Raises BundleError where one is damaged, unless such bundles are skipped.
         """
 
-    def _may_be_of(self, device: str | None, session_id: str) -> bool:
-        """Return whether a session is of the device (None: any), as far as it was read before."""
-        return device is None or self._devices.get(session_id, device) == device
+    def _may_be_of(self, device: str | None, session_ids: Iterable[str]) -> list[str]:
+        """Return the sessions but those of which a record was read that is of another device (None: all)."""
+        return [each for each in session_ids if device is None or self._devices.get(each, device) == device]
 
     def _limited_to(self, device: str | None, records: Iterable[SessionRecord]) -> Iterator[SessionRecord]:
         """Yield the records of the device (None: all)."""

@@ -27,6 +27,7 @@ _TRIES = 5
 _ABANDONED_S = 86_400.0
 # The files and folders that this process is writing now.
 _unfinished: set[Path] = set()
+_calls_before_search: dict[Path, int] = {}
 _is_ending = threading.Event()
 _syncing = ThreadPoolExecutor(8, "sync")
 
@@ -225,10 +226,17 @@ def wait_if_ending() -> None:
 
 @contextlib.contextmanager
 def work_folder(parent: Path) -> Iterator[Path]:
-    """Remove leftovers in `parent`; yield an empty folder in it, which is removed at the end of the block."""
+    """Yield an empty folder in `parent`, which is removed at the end of the block.
+
+    Leftovers in `parent` are removed before: by the first call of a process, and by later ones so rarely that the
+    search of a folder with ten thousand bundles does not take as long as all else that writes a bundle.
+    """
     wait_if_ending()
     parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(parent)
+    calls = _calls_before_search[parent] = _calls_before_search.get(parent, 0) - 1
+    if calls < 0:
+        remove_leftovers(parent)
+        _calls_before_search[parent] = len(os.listdir(parent)) // 16  # noqa: PTH208
     aside = _reserve_path(parent)
     aside.mkdir()
     try:

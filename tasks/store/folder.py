@@ -7,7 +7,7 @@ import re
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -155,15 +155,15 @@ def list_sessions(folder: Path) -> list[str]:
         return []
 
 
-def read_records(
-    bundles: Path, sweep_id: str, *, is_read: Callable[[str], bool] = lambda _: True, skip_damaged: bool = False
-) -> Iterator[SessionRecord]:
-    """Yield the record of every bundle of a sweep, or of the sessions that are to be read, in the order of their ids.
+def read_records(bundles: Path, sweep_id: str, *, skip_damaged: bool = False) -> Iterator[SessionRecord]:
+    """Yield the record of every bundle of a sweep, in the order of their ids; see `read_folders`."""
+    folder = bundles / sweep_id
+    return read_folders([folder / session_id for session_id in list_sessions(folder)], skip_damaged=skip_damaged)
 
-    Raises BundleError where session.json is damaged, unless such bundles are skipped.
-    """
-    for session_id in filter(is_read, list_sessions(bundles / sweep_id)):
-        folder = bundles / sweep_id / session_id
+
+def read_folders(folders: Iterable[Path], *, skip_damaged: bool) -> Iterator[SessionRecord]:
+    """Yield the record of each bundle that has one; raises BundleError where it is damaged, unless skipped."""
+    for folder in folders:
         try:
             if (folder / RECORD).exists():
                 yield read_record(folder)

@@ -19,7 +19,7 @@ from tasks.store.folder import (
     list_sessions,
     publish_bundle,
     read_bundle,
-    read_records,
+    read_folders,
 )
 
 _SHARED = ".shared"
@@ -56,12 +56,10 @@ class LocalStore(BundleStore):
     ) -> Iterator[SessionRecord]:
         archive = archive_path(self.root, sweep_id)
         packed = dict(packed_records(archive))
-
-        def is_read(session_id: str) -> bool:
-            return session_id not in packed and self._may_be_of(device, session_id)
-
-        unpacked = read_records(self.root, sweep_id, is_read=is_read, skip_damaged=skip_damaged)
-        texts = ((f"{archive}: {each}", packed[each]) for each in sorted(packed) if self._may_be_of(device, each))
+        unpacked_ids = self._may_be_of(device, list_sessions(self.root / sweep_id))
+        folders = [self.root / sweep_id / each for each in unpacked_ids if each not in packed]
+        unpacked = read_folders(folders, skip_damaged=skip_damaged)
+        texts = ((f"{archive}: {each}", packed[each]) for each in self._may_be_of(device, sorted(packed)))
         of_archive = parse_records(texts, skip_damaged=skip_damaged)
         yield from self._limited_to(device, merge(unpacked, of_archive, key=lambda record: record.session_id))
 

@@ -157,12 +157,10 @@ class ObjectStore(BundleStore):
         With a device, those that are known to be of another one are left out.
         """
         with storage_errors(self.location, f"the bundles of {sweep_id} cannot be read"):
-            sizes = {
-                path: size
-                for path, size in self._record_paths(sweep_id).items()
-                if self._may_be_of(device, posixpath.basename(posixpath.dirname(path)))
-            }
-            return self._read_texts(sizes, MAX_RECORD_BYTES)
+            sizes = self._record_paths(sweep_id)
+            paths = {posixpath.basename(posixpath.dirname(path)): path for path in sizes}
+            read = [paths[session_id] for session_id in self._may_be_of(device, paths)]
+            return self._read_texts({path: sizes[path] for path in read}, MAX_RECORD_BYTES)
 
     def _read_texts(self, sizes: dict[str, int], max_bytes: int) -> dict[str, Text]:
         """Return the content of each file that exists, or the BundleError of one that is not read.

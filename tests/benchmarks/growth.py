@@ -51,9 +51,9 @@ def _unsized(work: Callable[[Path], object]) -> Callable[[Path, int], object]:
 
 
 def _cases() -> list[Case]:
-    sweeps = {"devices": 20, "sessions": 50, "models": 25}
+    sweeps = {"devices": 20, "sessions": 25, "models": 50}
     cases = [Case("sweep, and again", of, start, _sized(growing.sweep, of)) for of, start in sweeps.items()]
-    cases.append(Case("sweep during exports", "models", 25, _sized(growing.sweep, "models", is_live=True)))
+    cases.append(Case("sweep during exports", "models", 50, _sized(growing.sweep, "models", is_live=True)))
     cases.append(Case("labs with 4 devices", "labs", 4, _sized(growing.measure_in_labs, "labs")))
     for of, start in {"devices": 5, "models": 5, "nights": 8}.items():
         prepare = _sized(growing.write_farm, of)

@@ -1,5 +1,6 @@
 """Stores of bundles keep one promise, in a folder and in object storage: complete or absent, and never replaced."""
 
+import os
 import random
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from tasks.bundle.record import BundleError, SessionRecord, Text, parse_record
 from tasks.store.archives import archive_path, pack_bundles, packed_records, unpack_bundles, verify_archive
 from tasks.store.bundle_store import BundleStore, Forgotten
-from tasks.store.files import hash_file
+from tasks.store.files import UNFINISHED, hash_file, work_folder
 from tasks.store.folder import read_bundle
 from tasks.store.object_store import ObjectStore
 from tasks.store.workspace import Workspace
@@ -276,3 +277,22 @@ def test_no_bundle_contains_the_credentials(bucket: str, s3_environment: dict[st
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         assert s3_environment[name].encode() not in content
         assert s3_environment[name] not in repr(store.__dict__)
+
+
+def test_a_process_searches_a_folder_for_leftovers_at_first_and_again_after_a_sixteenth_of_its_entries(
+    tmp_path: Path,
+) -> None:
+    # given a folder with 47 files, for which a process has made a work folder
+    for number in range(47):
+        (tmp_path / f"file-{number}").touch()
+    leftover = tmp_path / f"{UNFINISHED}1-left@elsewhere"
+
+    def leave_and_work() -> bool:
+        """Leave what another machine left more than a day ago; return whether it is there after a work folder."""
+        leftover.touch()
+        os.utime(leftover, (0, 0))
+        with work_folder(tmp_path):
+            return leftover.exists()
+
+    # then it removes what was left, and the next time after two others
+    assert [leave_and_work() for _ in range(4)] == [False, True, True, False]
