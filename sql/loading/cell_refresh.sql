@@ -12,6 +12,8 @@ WHERE subject IN (SELECT subject FROM cell SEMI JOIN touched_cell USING (cell_id
 GROUP BY series_id;
 DELETE FROM comparison_result
 WHERE comparison IN (SELECT comparison FROM cell WHERE cell_id IN (SELECT cell_id FROM touched_cell));
+DELETE FROM cell_time WHERE cell_id IN (SELECT cell_id FROM touched_cell);
+DELETE FROM cell_node WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell_operator WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell_interval WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell_made_from WHERE cell_id IN (SELECT cell_id FROM touched_cell);
@@ -47,14 +49,30 @@ SELECT
     ) AS is_typical
 FROM timed;
 
+INSERT INTO cell_time BY NAME
+SELECT
+    cell_id,
+    count(is_typical) AS sessions,
+    sum(typical_runs) FILTER (is_typical) AS typical_runs,
+    sum(execute_ns) FILTER (is_typical) AS execute_ns,
+    max(source_map_id) AS source_map_id
+FROM session_cell
+JOIN session USING (session_key)
+LEFT JOIN session_time USING (session_key)
+WHERE cell_id IN (SELECT cell_id FROM touched_cell)
+GROUP BY cell_id
+HAVING count(is_typical) > 0;
+
+INSERT INTO cell_node BY NAME
+SELECT cell_id, node_id, sum(calls) AS calls, sum(self_ns) AS self_ns
+FROM session_cell
+JOIN session_time USING (session_key)
+JOIN session_node USING (session_key)
+WHERE cell_id IN (SELECT cell_id FROM touched_cell) AND is_typical
+GROUP BY cell_id, node_id
+ORDER BY cell_id, node_id;
+
 INSERT INTO cell_operator BY NAME
-WITH
-member AS (
-    SELECT cell_id, session_key, sum(typical_runs) OVER (PARTITION BY cell_id) AS runs
-    FROM session_cell
-    JOIN session_time USING (session_key)
-    WHERE cell_id IN (SELECT cell_id FROM touched_cell) AND is_typical
-)
 SELECT
     cell_id,
     kind,
@@ -62,12 +80,13 @@ SELECT
     layout,
     data_type,
     microkernel,
-    sum(calls) / any_value(runs) AS calls_per_run,
-    sum(self_ns) / any_value(runs) AS time_ns,
+    sum(calls) / any_value(typical_runs) AS calls_per_run,
+    sum(self_ns) / any_value(typical_runs) AS time_ns,
     sum(self_ns) / nullif(sum(sum(self_ns)) OVER (PARTITION BY cell_id), 0) AS share
-FROM member
-JOIN session_node USING (session_key)
+FROM cell_node
+JOIN cell_time USING (cell_id)
 JOIN node USING (node_id)
+WHERE cell_id IN (SELECT cell_id FROM touched_cell)
 GROUP BY cell_id, kind, operator, layout, data_type, microkernel
 ORDER BY cell_id, time_ns DESC;
 

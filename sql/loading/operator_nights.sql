@@ -38,22 +38,20 @@ SELECT
     ) AS is_judged
 FROM usable;
 
+CREATE OR REPLACE TEMP TABLE unchanged_night AS
+SELECT series_id, device, night
+FROM series_verdict
+WHERE metric = 'latency'
+    AND (
+        (series_id, device) NOT IN (SELECT (series_id, device) FROM series_to_judge)
+        OR (series_id, device, night) IN (
+            SELECT (series_id, device, night) FROM operator_night WHERE has_operators AND NOT is_judged
+        )
+    );
 DELETE FROM series_operator_verdict
-WHERE (series_id, device, night) NOT IN (
-        SELECT (series_id, device, night) FROM series_verdict WHERE metric = 'latency'
-    )
-    OR (series_id, device) IN (SELECT (series_id, device) FROM series_to_judge)
-    AND (series_id, device, night) NOT IN (
-        SELECT (series_id, device, night) FROM operator_night WHERE has_operators AND NOT is_judged
-    );
+WHERE (series_id, device, night) NOT IN (SELECT (series_id, device, night) FROM unchanged_night);
 DELETE FROM series_cause
-WHERE (series_id, device, night) NOT IN (
-        SELECT (series_id, device, night) FROM series_verdict WHERE metric = 'latency'
-    )
-    OR (series_id, device) IN (SELECT (series_id, device) FROM series_to_judge)
-    AND (series_id, device, night) NOT IN (
-        SELECT (series_id, device, night) FROM operator_night WHERE has_operators AND NOT is_judged
-    );
+WHERE (series_id, device, night) NOT IN (SELECT (series_id, device, night) FROM unchanged_night);
 
 -- The names of operators and categories, in their order.
 CREATE OR REPLACE TEMP TABLE operator_name AS

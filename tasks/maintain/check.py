@@ -42,7 +42,9 @@ _CONTRADICTIONS = {
 }
 """By the values of finding in the query check_rows."""
 _SESSION_AGGREGATES = ("typical_run", "run_summary", "session_node")
-_CELL_AGGREGATES = ("session_time", "cell_operator", "cell_made_from", "cell_output", "series_night")
+_CELL_AGGREGATES = (
+    "session_time", "cell_time", "cell_node", "cell_operator", "cell_made_from", "cell_output", "series_night",
+)  # fmt: skip
 _JUDGED = (
     "session_statistic", "cell_interval", "comparison_result", "series_verdict", "series_operator_verdict",
     "series_cause", "incident_series",

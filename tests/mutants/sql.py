@@ -44,6 +44,8 @@ _FILLS = {
     "session_refresh": {"typical_run", "run_summary", "session_node"},
     "cell_refresh": {
         "session_time",
+        "cell_time",
+        "cell_node",
         "cell_operator",
         "cell_made_from",
         "cell_output",

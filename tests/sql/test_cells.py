@@ -184,7 +184,7 @@ def test_a_warehouse_from_before_cells_gets_them(maker: BundleMaker) -> None:
     before = [maker.ask(f"FROM {view} ORDER BY ALL") for view in views]
     assert len(before[0]) > 0
     with writing(maker.warehouse) as connection:
-        for table in ("cell", "session_cell", "cell_operator", "cell_made_from", "cell_output", "series_night"):
+        for table in ("cell", "session_cell", "cell_time", "cell_node", "cell_operator", "cell_made_from", "cell_output", "series_night"):
             connection.execute(f"DELETE FROM {table}")
         connection.execute("DELETE FROM schema_part WHERE name = 'cells'")
     # when the farm opens it to write

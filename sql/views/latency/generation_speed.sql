@@ -4,27 +4,24 @@
 -- exported methods, so a text cannot end early.
 CREATE OR REPLACE VIEW generation_speed AS
 WITH
-prefill AS (
-    -- Decoding is beside a prompt that was read at once.
-    SELECT *, CASE WHEN prompt_tokens IS NULL THEN tokens END AS prompt
+phase AS (
+    SELECT
+        *,
+        prompt_tokens IS NOT NULL OR kv_depth = 0 AND steps IS NULL AS is_prefill,
+        -- Decoding is beside a prompt that was read at once.
+        CASE WHEN NOT is_prefill THEN kv_depth WHEN prompt_tokens IS NULL THEN tokens END AS prompt
     FROM _generation_phase
-    WHERE prompt_tokens IS NOT NULL OR kv_depth = 0 AND steps IS NULL
-),
-decode AS (
-    SELECT *, kv_depth AS prompt
-    FROM _generation_phase
-    WHERE prompt_tokens IS NULL AND (kv_depth > 0 OR steps IS NOT NULL)
 )
 SELECT
-    about.sweep_id,
-    about.night,
-    about.device,
-    about.emulated,
+    pair.sweep_id,
+    shared.night,
+    shared.device,
+    shared.emulated,
     -- Name of the model, without the name of the method.
-    about.model,
-    about.precision,
-    about.variant,
-    about.threads,
+    shared.model,
+    shared.precision,
+    shared.variant,
+    shared.threads,
     -- The prefill as llama-bench names it: pp512 reads a prompt of 512 tokens, pp512 @ d1024 reads 512 behind 1024, the
     -- last chunk of a prompt.
     'pp' || prefill.tokens
@@ -79,7 +76,7 @@ SELECT
     -- Gigabytes per second at which the runner reads 256 MB of memory after each session of the decoding, on as many
     -- threads: median of the sessions. A condition of the device, no part of the cell; NULL on emulated devices and
     -- with a registered runner.
-    CASE WHEN _has_times(about.emulated) THEN decode.memory_bytes_per_s / 1e9 END AS memory_gb_per_s,
+    CASE WHEN _has_times(shared.emulated) THEN decode.memory_bytes_per_s / 1e9 END AS memory_gb_per_s,
     -- decode_gb_per_s over memory_gb_per_s: how far decoding is from the limit of the memory, which is 1. It is above 1
     -- where weights stay in a cache.
     decode_gb_per_s / memory_gb_per_s AS decode_memory_share,
@@ -106,14 +103,23 @@ SELECT
     -- Id of the cell of the decoding; NULL without one.
     decode.cell AS decode_cell,
     -- SHA-256 of the .pte file; NULL for a loaded log.
-    about.pte_sha256,
+    shared.pte_sha256,
     -- SHA-256 over all files of the runner; NULL for a loaded log.
-    about.runner_sha256,
+    shared.runner_sha256,
     -- Serial number of the device; NULL if unknown.
-    about.serial,
+    shared.serial,
     -- Build of the device's operating system; NULL if unknown.
-    about.build
-FROM prefill
-FULL JOIN decode USING (about, prompt)
+    shared.build
+FROM (SELECT DISTINCT sweep_id, about AS shared, prompt FROM phase) AS pair
+LEFT JOIN phase AS prefill
+    ON prefill.sweep_id = pair.sweep_id
+        AND prefill.about = shared
+        AND prefill.prompt IS NOT DISTINCT FROM pair.prompt
+        AND prefill.is_prefill
+LEFT JOIN phase AS decode
+    ON decode.sweep_id = pair.sweep_id
+        AND decode.about = shared
+        AND decode.prompt = pair.prompt
+        AND NOT decode.is_prefill
 UNION ALL BY NAME
 FROM _reported_generation;

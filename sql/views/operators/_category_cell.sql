@@ -5,13 +5,14 @@ WITH
 category_total AS (
     SELECT
         cell_id,
+        cell,
         sweep_id,
         category,
         sum(time_ms) AS time_ms,
         sum(share) AS share,
         sum(resolution_ms) AS resolution_ms
     FROM _operator_cell
-    GROUP BY cell_id, sweep_id, category
+    GROUP BY cell_id, cell, sweep_id, category
 )
 SELECT
     _cell.*,
@@ -22,8 +23,10 @@ SELECT
     -- microseconds, rounded down. An operator takes up to that much longer, and Unattributed that much less.
     CASE
         -- What the delegate's operators lost by rounding down is in the time that none of them accounts for.
-        WHEN category = 'Unattributed' THEN sum(resolution_ms) OVER (PARTITION BY cell_id, _cell.sweep_id) ELSE
+        WHEN
+            category = 'Unattributed'
+            THEN sum(resolution_ms) OVER (PARTITION BY cell_id, _cell.cell, _cell.sweep_id) ELSE
             resolution_ms
     END AS resolution_ms
 FROM category_total
-JOIN _cell USING (cell_id, sweep_id);
+JOIN _cell USING (cell_id, cell, sweep_id);

@@ -3,6 +3,7 @@
 CREATE OR REPLACE VIEW _operator_cell AS
 SELECT
     cell_id,
+    cell,
     sweep_id,
     kind,
     operator,

@@ -1,4 +1,4 @@
--- Reads: _node_cell, node, node_source, _cell, module_class
+-- Reads: _cell, cell_node, node, node_source, module_class
 -- Where the time of Method::execute goes in the model's own modules: a tree per cell. The own_share of its rows add up
 -- to 1; share contains the modules inside.
 CREATE OR REPLACE VIEW module_time AS
@@ -6,6 +6,8 @@ WITH
 own AS (
     SELECT
         cell_id,
+        cell,
+        sweep_id,
         source_map_id,
         _module_name(node.kind, certainty, module_path) AS module_path,
         CASE
@@ -14,17 +16,22 @@ own AS (
             WHEN module_path IS NULL THEN 'unknown'
             ELSE 'module'
         END AS kind,
-        sum(time_ms) AS time_ms,
-        sum(CASE WHEN node.kind = 'delegated' THEN calls_per_run * _delegate_clock_ms() ELSE 0 END) AS resolution_ms
-    FROM _node_cell
+        sum(self_ns) / any_value(typical_runs) / 1e6 AS time_ms,
+        sum(CASE WHEN node.kind = 'delegated' THEN calls ELSE 0 END) / any_value(typical_runs) * _delegate_clock_ms()
+            AS resolution_ms
+    FROM _cell
+    JOIN cell_node USING (cell_id)
     JOIN node USING (node_id)
     LEFT JOIN node_source USING (source_map_id, node_id)
+    WHERE source_map_id IS NOT NULL
     GROUP BY ALL
 ),
 -- Each module and all modules around it, up to the model itself, whose path is empty.
 around AS (
     SELECT
         cell_id,
+        cell,
+        sweep_id,
         source_map_id,
         unnest(
             CASE
@@ -46,6 +53,8 @@ around AS (
 summed AS (
     SELECT
         cell_id,
+        cell,
+        sweep_id,
         source_map_id,
         path,
         CASE WHEN path = '' THEN 'module' ELSE any_value(own_kind) END AS kind,
@@ -53,7 +62,13 @@ summed AS (
         sum(time_ms) AS time_ms,
         sum(resolution_ms) AS resolution_ms
     FROM around
-    GROUP BY cell_id, source_map_id, path, CASE WHEN path = '' OR own_kind = 'module' THEN '' ELSE own_kind END
+    GROUP BY
+        cell_id,
+        cell,
+        sweep_id,
+        source_map_id,
+        path,
+        CASE WHEN path = '' OR own_kind = 'module' THEN '' ELSE own_kind END
 )
 SELECT
     COLUMNS(_cell_name()),
@@ -74,11 +89,11 @@ SELECT
     -- Milliseconds in one run in the module and all modules inside; of the model itself, all of Method::execute.
     time_ms,
     -- time_ms as a share of Method::execute, from 0 to 1.
-    time_ms / nullif(max(time_ms) OVER whole_cell, 0) AS share,
+    time_ms / nullif(cell_ms, 0) AS share,
     -- Milliseconds in one run in operators that the module calls itself: a part of the time of its cell.
     own_ms,
     -- own_ms as a share of Method::execute, from 0 to 1.
-    own_ms / nullif(max(time_ms) OVER whole_cell, 0) AS own_share,
+    own_ms / nullif(cell_ms, 0) AS own_share,
     -- Milliseconds that the time may be off: 1 microsecond per call of a delegated operator, whose times are full
     -- microseconds, rounded down. An operator takes up to that much longer, and Unattributed that much less.
     resolution_ms,
@@ -87,6 +102,5 @@ SELECT
     runner_source,
     COLUMNS(_cell_content())
 FROM summed
-JOIN _cell USING (cell_id)
 LEFT JOIN module_class ON module_class.source_map_id = summed.source_map_id AND module_class.module_path = path
-WINDOW whole_cell AS (PARTITION BY cell_id);
+JOIN _cell USING (cell_id, cell, sweep_id);

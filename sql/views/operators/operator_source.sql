@@ -1,14 +1,7 @@
--- Reads: _node_cell, _cell, node_source, module_class, node
+-- Reads: _cell, cell_node, node_source, module_class, node
 -- Where each operator of a cell comes from in the model: one row per operator as executed, and per node of a delegate
 -- that did not run. Only cells whose export states it (sources.json).
 CREATE OR REPLACE VIEW operator_source AS
-WITH
-timed AS (
-    SELECT
-        cell_id, source_map_id, node_id, calls_per_run, time_ms, sum(time_ms) OVER (PARTITION BY cell_id) AS execute_ms
-    FROM _node_cell
-),
-mapped AS (SELECT cell_id, max(source_map_id) AS source_map_id FROM timed GROUP BY cell_id)
 SELECT
     COLUMNS(_cell_name()),
     node_source.chain_index,
@@ -37,17 +30,17 @@ SELECT
     certainty,
     -- Why it is not known; NULL if it is.
     note,
-    calls_per_run,
+    -- Calls in one run: the mean of the same runs as time_ms.
+    calls / typical_runs AS calls_per_run,
     -- Milliseconds in one run: a part of the time of its cell; NULL if it did not run.
-    time_ms,
+    self_ns / typical_runs / 1e6 AS time_ms,
     -- Share of Method::execute, from 0 to 1; NULL if it did not run.
-    time_ms / nullif(execute_ms, 0) AS share,
+    self_ns / nullif(execute_ns, 0) AS share,
     sessions,
     runs,
     COLUMNS(_cell_content())
-FROM mapped
-JOIN _cell USING (cell_id)
-JOIN node_source USING (source_map_id)
+FROM node_source
 LEFT JOIN module_class USING (source_map_id, module_path)
-LEFT JOIN timed USING (cell_id, node_id)
-LEFT JOIN node USING (node_id);
+LEFT JOIN node USING (node_id)
+JOIN _cell USING (source_map_id)
+LEFT JOIN cell_node USING (cell_id, node_id);

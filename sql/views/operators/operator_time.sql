@@ -21,4 +21,4 @@ SELECT
     runner_source,
     COLUMNS(_cell_content())
 FROM _operator_cell
-JOIN _cell USING (cell_id, sweep_id);
+JOIN _cell USING (cell_id, cell, sweep_id);

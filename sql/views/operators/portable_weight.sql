@@ -5,13 +5,14 @@ WITH
 cell_total AS (
     SELECT
         cell_id,
+        cell,
         sweep_id,
         coalesce(sum(time_ms) FILTER (kind = 'portable'), 0) AS portable_ms,
         coalesce(sum(share) FILTER (kind = 'portable'), 0) AS share,
         coalesce(sum(time_ms) FILTER (kind = 'delegated'), 0) AS delegated_ms,
         sum(time_ms) AS execute_ms
     FROM _operator_cell
-    GROUP BY cell_id, sweep_id
+    GROUP BY cell_id, cell, sweep_id
 )
 SELECT
     COLUMNS(_cell_name()),
@@ -27,4 +28,4 @@ SELECT
     runner_source,
     COLUMNS(_cell_content())
 FROM cell_total
-JOIN _cell USING (cell_id, sweep_id);
+JOIN _cell USING (cell_id, cell, sweep_id);

@@ -5,12 +5,21 @@ SELECT
     subject,
     sweep_id,
     -- All samples.
-    sum(weight) AS samples,
+    sum(samples) AS samples,
     -- Samples in SME2 kernels.
-    coalesce(sum(weight) FILTER (isa_family = 'SME2'), 0) AS sme2_samples,
+    sum(sme2_samples) AS sme2_samples,
     -- Samples in SME kernels that are not SME2.
-    coalesce(sum(weight) FILTER (isa_family = 'SME'), 0) AS sme1_samples
-FROM kernel
+    sum(sme1_samples) AS sme1_samples
+FROM (
+    SELECT
+        session_key,
+        sum(weight) AS samples,
+        coalesce(sum(weight) FILTER (isa_family = 'SME2'), 0) AS sme2_samples,
+        coalesce(sum(weight) FILTER (isa_family = 'SME'), 0) AS sme1_samples
+    FROM kernel
+    WHERE evidence = 'executed'
+    GROUP BY session_key
+)
 JOIN _session USING (session_key)
-WHERE status = 'succeeded' AND evidence = 'executed'
+WHERE status = 'succeeded'
 GROUP BY subject, sweep_id;

@@ -5,23 +5,24 @@ WITH
 eligible AS (
     SELECT
         cell_id,
+        cell,
         sweep_id,
-        cell.operator,
+        timed.operator,
         kind,
         category,
-        cell.data_type,
-        cell.microkernel,
+        timed.data_type,
+        timed.microkernel,
         sme_by_name,
-        CASE WHEN sme_by_name <> 'no' THEN _packed_as(cell.data_type) END AS packed_as,
+        CASE WHEN sme_by_name <> 'no' THEN _packed_as(timed.data_type) END AS packed_as,
         sum(calls_per_run) AS calls_per_run,
         sum(time_ms) AS time_ms
-    FROM _operator_cell AS cell
+    FROM _operator_cell AS timed
     JOIN _sme_by_name AS by_name
-        ON by_name.operator = cell.operator
-            AND by_name.layout IS NOT DISTINCT FROM cell.layout
-            AND by_name.data_type IS NOT DISTINCT FROM cell.data_type
-            AND by_name.microkernel IS NOT DISTINCT FROM cell.microkernel
-    WHERE _sme2_could_serve(category, cell.microkernel)
+        ON by_name.operator = timed.operator
+            AND by_name.layout IS NOT DISTINCT FROM timed.layout
+            AND by_name.data_type IS NOT DISTINCT FROM timed.data_type
+            AND by_name.microkernel IS NOT DISTINCT FROM timed.microkernel
+    WHERE _sme2_could_serve(category, timed.microkernel)
     GROUP BY ALL
 )
 SELECT
@@ -46,7 +47,7 @@ SELECT
     sme2_samples,
     -- Part of samples in SME kernels that are not SME2.
     sme1_samples
-FROM eligible
-JOIN _cell USING (cell_id, sweep_id)
+FROM _cell
+JOIN eligible USING (cell_id, cell, sweep_id)
 LEFT JOIN _sme_kernels USING (subject, sweep_id, packed_as)
 LEFT JOIN _executed_samples USING (subject, sweep_id);

@@ -12,10 +12,15 @@ counted AS (
         coalesce(sum(weight) FILTER (isa_family = 'SME2'), 0) AS sme2_weight,
         coalesce(sum(weight) FILTER (isa_family = 'SME'), 0) AS sme1_weight,
         sum(weight) AS weight
-    FROM kernel
+    FROM (
+        SELECT session_key, data_type, evidence, isa_family, sum(weight) AS weight
+        FROM kernel
+        -- Kernels that pack data for SME2 have names of SME; only products are evidence.
+        WHERE regexp_matches(operation, '^i?(gemm|matmul)')
+        GROUP BY session_key, data_type, evidence, isa_family
+    )
     JOIN _session USING (session_key)
-    -- Kernels that pack data for SME2 have names of SME; only products are evidence.
-    WHERE status = 'succeeded' AND regexp_matches(operation, '^i?(gemm|matmul)')
+    WHERE status = 'succeeded'
     GROUP BY subject, sweep_id, packed_as, evidence
 ),
 -- Operators of dynamic int8 have the same name without SME; the names of all others prove SME of one version.

@@ -17,7 +17,7 @@ cell_total AS (
         sum(time_ms) AS time_ms,
         sum(time_ms) < sum(resolution_ms) AS below_resolution
     FROM _operator_cell
-    JOIN _cell USING (cell_id, sweep_id)
+    JOIN _cell USING (cell_id, cell, sweep_id)
     WHERE category <> 'Unattributed' AND variant <> 'sme1'
     GROUP BY pair, sweep_id, variant, operator, _operator_cell.microkernel, kind, category
 ),

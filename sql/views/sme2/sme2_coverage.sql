@@ -6,6 +6,8 @@ WITH
 covered AS (
     SELECT
         cell_id,
+        cell,
+        sweep_id,
         samples,
         sme2_samples,
         sme1_samples,
@@ -73,4 +75,4 @@ SELECT
     runner_source,
     COLUMNS(_cell_content())
 FROM covered
-JOIN cell USING (cell_id);
+JOIN cell USING (cell_id, cell, sweep_id);

@@ -40,4 +40,4 @@ SELECT
     runner_source,
     COLUMNS(_cell_content())
 FROM _sme2_operator
-WINDOW of_the_same_kind AS (PARTITION BY cell_id, operator);
+WINDOW of_the_same_kind AS (PARTITION BY cell_id, cell, sweep_id, operator);

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tasks.load.snapshot
-from sql.errors import WarehouseError
+from sql.errors import WarehouseDamaged, WarehouseError
 from sql.warehouse import open_read_only, writing
 from tasks.load.snapshot import newest_snapshot, publish_snapshot
 from tests.fixtures.warehouse import BundleMaker, add_sweep, sweeps
@@ -80,6 +80,43 @@ def test_a_snapshot_on_a_full_disk_leaves_nothing(warehouse: Path, full_disk: Pa
         publish_snapshot(warehouse, full_disk)
     assert list(full_disk.iterdir()) == [other]
     assert sweeps(warehouse) == []
+
+
+@pytest.mark.fault(
+    stage="publish",
+    done="a block of a column that nobody asks for is damaged",
+    holds="one sentence with the table, and the remedy; readers keep the previous snapshot",
+)
+@pytest.mark.parametrize("column", ["free_disk_bytes", "governor"])
+def test_a_snapshot_with_a_column_that_cannot_be_read_is_not_published(
+    warehouse: Path, tmp_path: Path, column: str
+) -> None:
+    # given a warehouse with a published snapshot, and then a damaged block that only a query of one column reads
+    snapshots = tmp_path / "snapshots"
+    first = publish_snapshot(warehouse, snapshots)
+    with writing(warehouse) as connection:
+        connection.execute(
+            "INSERT INTO device_conditions BY NAME SELECT range AS session_key, 'before' AS moment, "
+            "hash(range)::VARCHAR AS governor, range * range AS free_disk_bytes FROM range(200_000)"
+        )
+    with open_read_only(warehouse) as connection:
+        block_bytes, block = connection.execute(
+            "SELECT (SELECT block_size FROM pragma_database_size()), max(block_id) "
+            "FROM pragma_storage_info('device_conditions') WHERE column_name = ? AND segment_type != 'VALIDITY'",
+            [column],
+        ).fetchall()[0]
+    with warehouse.open("r+b") as stream:
+        stream.seek(3 * 4096 + block * block_bytes + 5_000)
+        stream.write(b"damaged")
+    # when it is published, then one sentence says which table cannot be read
+    with pytest.raises(
+        WarehouseDamaged, match=r"device_conditions.*Corrupt database.*etfarm warehouse rebuild"
+    ) as refused:
+        publish_snapshot(warehouse, snapshots)
+    assert refused.value.inode == warehouse.stat().st_ino
+    # and readers have the snapshot of before, and nothing else is left
+    assert newest_snapshot(snapshots) == first
+    assert sorted(snapshots.iterdir()) == [snapshots / "current", first]
 
 
 @pytest.mark.fault(
@@ -183,9 +220,9 @@ def test_a_big_snapshot_is_hashed_only_if_its_time_differs(
 ) -> None:
     # given a snapshot that counts as big
     monkeypatch.setattr(tasks.load.snapshot, "_ALWAYS_HASHED_BYTES", 0)
+    snapshot = publish_snapshot(warehouse, tmp_path / "snapshots")
     hashes = ["of another"]
     monkeypatch.setattr(tasks.load.snapshot, "hash_file", lambda _: hashes.pop())
-    snapshot = publish_snapshot(warehouse, tmp_path / "snapshots")
     # when its time is as it was recorded, then it is not read
     assert newest_snapshot(snapshot.parent) == snapshot
     assert hashes
