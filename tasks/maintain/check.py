@@ -42,7 +42,7 @@ _CONTRADICTIONS = {
 }
 """By the values of finding in the query check_rows."""
 _SESSION_AGGREGATES = ("typical_run", "run_summary", "session_node")
-_CELL_AGGREGATES = (
+CELL_AGGREGATES = (
     "session_time", "cell_time", "cell_node", "cell_operator", "cell_made_from", "cell_output", "series_night",
 )  # fmt: skip
 _JUDGED = (
@@ -144,7 +144,7 @@ def check_aggregates(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
     [(database,)] = connection.execute("SELECT current_database()").fetchall()
     statements = {file.name: file.text for file in sql_files("loading")}
     stored = {
-        table: f"{identifier(database)}.main.{table}" for table in (*_CELL_AGGREGATES, *_SESSION_AGGREGATES, *_JUDGED)
+        table: f"{identifier(database)}.main.{table}" for table in (*CELL_AGGREGATES, *_SESSION_AGGREGATES, *_JUDGED)
     }
     hidden = {"series_state": f"{identifier(database)}.main.series_state"}
     for table, present in {**stored, **hidden}.items():

@@ -6,6 +6,7 @@ import pytest
 
 from sql.schema import sql_files
 from sql.warehouse import writing
+from tasks.maintain.check import CELL_AGGREGATES
 from tasks.results.sentences import describe_differences
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, BundleMaker, profile_of
 
@@ -184,7 +185,7 @@ def test_a_warehouse_from_before_cells_gets_them(maker: BundleMaker) -> None:
     before = [maker.ask(f"FROM {view} ORDER BY ALL") for view in views]
     assert len(before[0]) > 0
     with writing(maker.warehouse) as connection:
-        for table in ("cell", "session_cell", "cell_time", "cell_node", "cell_operator", "cell_made_from", "cell_output", "series_night"):
+        for table in ("cell", "session_cell", *CELL_AGGREGATES):
             connection.execute(f"DELETE FROM {table}")
         connection.execute("DELETE FROM schema_part WHERE name = 'cells'")
     # when the farm opens it to write
