@@ -78,7 +78,7 @@ def _publish(location: str, workspace: Workspace) -> None:
     from tasks.results.text import counted, numbered
 
     with readable_warehouse(workspace) as readable, open_reader(readable) as reader:
-        done = publish(Site(reader, readable.name), location, lambda line: show(line, err=True))
+        done = publish(Site(reader, workspace.warehouse.name), location, lambda line: show(line, err=True))
     counts = f"{numbered(done.pages, 'page')}, {numbered(done.written, 'file')} written, {done.removed:,} removed"
     show(f"{counts}: {location.rstrip('/')}/index.html")
     if done.foreign:

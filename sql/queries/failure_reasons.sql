@@ -1,5 +1,6 @@
--- What failed or was invalid in a night, by device and reason; not what succeeded when it was repeated.
+-- What failed or was invalid in each night, by device and reason; not what succeeded when it was repeated.
 SELECT
+    night,
     device,
     _without_times(emulated, transport) AS without_times,
     status,
@@ -9,6 +10,6 @@ SELECT
     min(session_id) AS session_id
 FROM failed_session
 JOIN (SELECT name AS device, any_value(transport) AS transport FROM device GROUP BY name) AS reached USING (device)
-WHERE _is_one_of(night, [$night::DATE]) AND NOT superseded
-GROUP BY device, emulated, transport, status, reason_code
-ORDER BY sessions DESC, device, reason_code;
+WHERE night IS NOT NULL AND NOT superseded
+GROUP BY night, device, emulated, transport, status, reason_code
+ORDER BY night, sessions DESC, device, reason_code;

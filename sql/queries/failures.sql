@@ -1,4 +1,4 @@
--- Failed and invalid sessions; those that no later attempt replaced come first.
+-- Failed and invalid sessions of sweeps; those that no later attempt replaced come first.
 FROM failed_session
-WHERE sweep_id = $sweep_id
+WHERE list_contains($sweeps::VARCHAR[], sweep_id)
 ORDER BY superseded, status, reason_code, device, started_at, session_id;

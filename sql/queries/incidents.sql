@@ -1,17 +1,23 @@
--- All incidents, open ones first, of these the newest first.
+-- All incidents, open ones first, of these the newest first; each with the sweep that measured its onset first.
 SELECT
-    *,
+    incident.*,
     worst_model AS model,
-    (
-        SELECT min_by(session.sweep_id, started_at)
-        FROM incident_series AS part
-        JOIN _session AS session USING (series_id, device)
-        WHERE part.incident_id = incident.incident_id AND session.night = part.onset AND purpose IS NULL
-    ) AS found_by,
-    array(
-        SELECT DISTINCT part.series_id || part.device
-        FROM incident_series AS part
-        WHERE part.incident_id = incident.incident_id AND part.closed_on IS NULL
+    found_by,
+    list_sort(
+        array(
+            SELECT DISTINCT part.series_id || part.device
+            FROM incident_series AS part
+            WHERE part.incident_id = incident.incident_id AND part.closed_on IS NULL
+        )
     ) AS open_parts
 FROM incident
+LEFT JOIN (
+    SELECT incident_id, min_by(session.sweep_id, started_at) AS found_by
+    FROM incident_series AS part
+    JOIN sweep ON sweep.night = part.onset
+    JOIN session
+        ON session.sweep_id = sweep.sweep_id AND session.series_id = part.series_id AND session.purpose IS NULL
+    JOIN device ON device.device_id = session.device_id AND device.name = part.device
+    GROUP BY incident_id
+) AS onsets USING (incident_id)
 ORDER BY closed_on IS NOT NULL, state <> 'confirmed', onset DESC, kind, subject;

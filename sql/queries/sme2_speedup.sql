@@ -7,7 +7,9 @@ times AS (
         list(time_ms ORDER BY session_id) FILTER (_session.variant = 'sme2_off') AS times_off_ms
     FROM session_latency
     JOIN _session USING (session_id)
-    WHERE _session.sweep_id = $sweep_id AND runs > 0 AND _has_times(_session.emulated)
+    WHERE _session.sweep_id = $sweep_id
+        AND session_latency.sweep_id = $sweep_id -- or the times of all sweeps are computed
+        AND runs > 0 AND _has_times(_session.emulated)
     GROUP BY _session.pair
 )
 SELECT

@@ -1,4 +1,5 @@
--- The series of two nights side by side, the largest changes first: latency as it was judged in each of them.
+-- The first $max_rows series of two nights side by side, the largest changes first: latency as it was judged in each of
+-- them. How many series there are in all is the same in each row.
 SELECT
     series.model,
     device,
@@ -11,10 +12,13 @@ SELECT
     after.value / 1e6 AS after_ms,
     after.value / nullif(before.value, 0) AS ratio,
     before.verdict AS before_verdict,
-    after.verdict AS after_verdict
+    after.verdict AS after_verdict,
+    count(*) OVER () AS every_series,
+    count(after.value / nullif(before.value, 0)) OVER () AS series_in_both
 FROM (FROM series_verdict WHERE night = $before AND metric = 'latency') AS before
 FULL JOIN (FROM series_verdict WHERE night = $after AND metric = 'latency') AS after USING (series_id, device)
 JOIN series USING (series_id)
 ORDER BY
     abs(ln(nullif(after.value, 0) / nullif(before.value, 0))) DESC NULLS LAST, series.model, device, series.threads,
-    series.precision, series.variant;
+    series.precision, series.variant
+LIMIT $max_rows;

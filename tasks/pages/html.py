@@ -35,6 +35,8 @@ NAVIGATION = (
 _POLICY = "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'"
 SITE_POLICY = _POLICY.format("'self'", "'self'")
 """What a browser may load for a page of the site; charts need neither `eval` nor styles inside a page."""
+_NOT_PLAIN = ("\\u", "\\b", "\\f", "\\r", "\x7f")
+"""What JSON contains if a text in it has other characters than printable ASCII, tabs and newlines."""
 _WIDTH, _HEIGHT, _MARGIN = 90, 20, 2
 """Of a sparkline, in pixels."""
 
@@ -97,8 +99,14 @@ def _policy(page: Page) -> str:
 
 def as_json(value: Any) -> Markup:
     """Return JSON for a script, sanitized, in which no text can end the script's element. Raises ValueError for NaN."""
-    text = json.dumps(sanitize_data(value), default=str, separators=(",", ":"), allow_nan=False)
+    text = _as_json_text(value)
+    if any(sign in text for sign in _NOT_PLAIN):  # few texts are not plain, and to sanitize each takes long
+        text = _as_json_text(sanitize_data(value))
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+
+
+def _as_json_text(value: Any) -> str:
+    return json.dumps(value, default=str, separators=(",", ":"), allow_nan=False)
 
 
 @pass_context

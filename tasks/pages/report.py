@@ -20,7 +20,7 @@ from tasks.pages.sessions import failures, provenance
 from tasks.pages.sme2 import sme2
 from tasks.pages.verdicts import regressions, verdicts
 from tasks.results.devices import DeviceRow
-from tasks.results.reader import Answers
+from tasks.results.reader import Answers, SweepRow
 from tasks.results.sessions import failure_counts_in_words
 from tasks.results.table import Table
 from tasks.results.text import counted, duration, listed, numbered
@@ -91,9 +91,13 @@ def _report_error(file: Path, action: str, error: OSError | UnicodeDecodeError) 
 
 
 def sweep_page(answers: Answers) -> Page:
-    """Return the page of a sweep: its report, or only its failures if devices times models are over MAX_CELLS."""
-    cells = answers.sweep.devices * answers.sweep.models
-    return _page(answers, short_sections(answers, SECTIONS if cells <= MAX_CELLS else [failures]))
+    """Return the page of a sweep: its report, or only its failures if it is large."""
+    return _page(answers, short_sections(answers, [failures] if is_large(answers.sweep) else SECTIONS))
+
+
+def is_large(sweep: SweepRow) -> bool:
+    """Return whether devices times models are over MAX_CELLS."""
+    return sweep.devices * sweep.models > MAX_CELLS
 
 
 def short_sections(answers: Answers, sections: Iterable[SectionOf]) -> list[Section]:

@@ -172,6 +172,7 @@ class Answers:
             night = self.sweep.night
             parameters = {
                 "sweep_id": self.sweep.sweep_id,
+                "sweeps": [self.sweep.sweep_id],
                 "night": night,
                 "nights": [night],
                 "heavy_share": HEAVY_SHARE,
@@ -182,6 +183,10 @@ class Answers:
         # An id of a cell or pair includes all other fields.
         limits = next(({name} for name in ("cell", "pair") if name in limits), limits)
         return [row for row in rows if all(getattr(row, name) in self._scope[name] for name in limits)]
+
+    def provide(self, row_class: type[RowT], rows: Sequence[RowT]) -> None:
+        """Set the rows of a class that were read for another page; its query is not run."""
+        self._rows[row_class] = rows
 
     def limit_to(self, scope: Mapping[str, Collection[str]]) -> "Answers":
         """Return the answers about some cells, pairs, models or devices: `{"model": ["voice"]}`.

@@ -139,6 +139,9 @@ class TwoNightsRow(CellRow):
     ratio: Annotated[float | None, ChangePercent("Change", "after over before: above 0 is slower")]
     before_verdict: Annotated[str | None, Words("Verdict before", tone=verdict_tone)]
     after_verdict: Annotated[str | None, Words("Verdict after", tone=verdict_tone)]
+    every_series: int
+    """Of one of the nights or both; the same in each row."""
+    series_in_both: int
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any
 
 from tasks.results.addresses import session_page
@@ -151,6 +151,7 @@ class FailureRow(AttemptRow):
     """A session that failed or is invalid; `superseded` if a later attempt succeeded."""
 
     query = "failures"
+    sweep_id: str
     device: str
     status: str
     reason_code: str | None
@@ -198,6 +199,7 @@ class NightFailureRow(Row):
 
     query = "failure_reasons"
     naming = ("device",)
+    night: date
     device: Annotated[str, Device("Device")]
     without_times: str | None
     status: Annotated[str, Words("Result")]

@@ -6,6 +6,7 @@ have the order of the fields. Where a cell needs more than the value of its fiel
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar, get_type_hints
@@ -228,6 +229,7 @@ def toned(cell: Cell, tone: Tone) -> Cell:
     return cell if cell is NOTHING else replace(cell, tone=tone)
 
 
+@functools.cache
 def list_columns(row_class: type[Row]) -> dict[str, Words]:
     """Return the columns by their fields: first those of `naming`, then the others in the order of the fields."""
     hints = get_type_hints(row_class, include_extras=True)

@@ -1,6 +1,7 @@
 """The pages that compare two nights, or two devices, models, precisions or variants, as `etfarm compare` does."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from itertools import combinations, islice
 
@@ -20,7 +21,7 @@ from tasks.results.changes import (
 from tasks.results.compare import compare_arms
 from tasks.results.reader import Reader
 from tasks.results.series import InterleavedRow, NightRow, SeriesRow, TwoNightsRow
-from tasks.results.table import Cell, Column, Table, first_rows
+from tasks.results.table import Cell, Column, Table, build_table, first_rows, more_rows
 from tasks.results.text import (
     DASH,
     Code,
@@ -87,16 +88,17 @@ def _label(kind: str, value: str) -> str:
 
 def nights_page(reader: Reader, before: date, after: date) -> Page:
     """Return the page of two nights side by side."""
-    rows = reader.rows(TwoNightsRow, {"before": before, "after": after})
-    both = sum(row.ratio is not None for row in rows)
-    only = f", {len(rows) - both:,} in one of them" if both < len(rows) else ""
+    rows = reader.rows(TwoNightsRow, {"before": before, "after": after, "max_rows": MAX_LISTED})
+    every, both = (rows[0].every_series, rows[0].series_in_both) if rows else (0, 0)
+    only = f", {every - both:,} in one of them" if both < every else ""
     answer = joined(
         (Link(str(after), night_page(after)), " against ", Link(str(before), night_page(before))),
         f": {counted(both, 'series', 'series')} in both nights{only}."
         " Two nights alone prove little; a verdict compares with all nights before.",
     )
     where = with_code(f"`etfarm compare {before} {after}` lists all, with intervals")
-    sections = [Section("all", "All", [first_rows(rows, MAX_LISTED, where)])]
+    table = replace(build_table(rows), hidden=more_rows(every - len(rows), where))
+    sections = [Section("all", "All", [table])]
     return Page(f"{before} and {after}", sections, answer=answer)
 
 

@@ -138,11 +138,8 @@ class _Folder:
         folder = os.dup(self._root)
         try:
             for number, step in enumerate(steps, 1):
-                if create:
-                    with contextlib.suppress(FileExistsError):
-                        os.mkdir(step, dir_fd=folder)
                 try:
-                    inner = os.open(step, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+                    inner = _open_folder(step, folder, create=create)
                 except OSError as error:
                     if error.errno not in _NO_FOLDER:
                         raise
@@ -153,6 +150,18 @@ class _Folder:
             yield folder, file
         finally:
             os.close(folder)
+
+
+def _open_folder(name: str, folder: int, *, create: bool) -> int:
+    """Return a descriptor of a folder in an open folder; `create` creates it if it is missing."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+    try:
+        return os.open(name, flags, dir_fd=folder)
+    except FileNotFoundError:
+        if not create:
+            raise
+        os.mkdir(name, dir_fd=folder)
+        return os.open(name, flags, dir_fd=folder)
 
 
 class _Prefix:

@@ -49,15 +49,14 @@ def page(
     if row.without_times:
         without_series = f"This device is {row.without_times}: its times mean nothing, are not shown and never ranked."
     in_sql = "etfarm sql lists them in session_overview"
+    of_device = open_incidents(every_incident, rows)
     sections = [
-        *incidents.section(every_incident, rows),
+        *incidents.section(of_device, rows),
         Section("facts", "What it is", [build_table([row], without=NOT_OF_FARM_DEVICES)]),
     ]
     if rows:
         files = [history_file(row.device, monday) for monday in list_weeks(rows)]
-        facts = {
-            each.series_id: _series_facts(each, decisions, open_incidents(every_incident, [each])) for each in rows
-        }
+        facts = {each.series_id: _series_facts(each, decisions, open_incidents(of_device, [each])) for each in rows}
         histories = Histories(files, facts)
         sections.append(Section("history", "History", [histories]))
     series = first_rows(rows, MAX_ROWS, "see the models", without=("device",)) if rows else Paragraph(without_series)

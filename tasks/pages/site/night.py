@@ -130,7 +130,7 @@ def _sweep_blocks(reader: Reader, night: date) -> Iterator[Block]:
     """Yield the sweeps of a night, and what failed in them."""
     sweeps = [row for row in reader.rows(SweepRow) if row.night == night]
     yield build_table(sweeps, without=("name", "night"))
-    failed = reader.rows(NightFailureRow, {"night": night})
+    failed = [row for row in reader.rows(NightFailureRow) if row.night == night]
     if failed:
         count = sum(row.sessions for row in failed)
         yield Paragraph(f"{counted(count, 'session').capitalize()} failed or invalid:", tone="flag")

@@ -1,9 +1,9 @@
 """The pages of the site as files, for any web server, for object storage or to open without one.
 
-A page is made again only if its origin in `published.json` changed, and written only if the page did. Pages that the
-site no longer has are removed. What readers open first is written first: cells and sessions, nights and sweeps, then
-the home page; histories, devices and models follow. Only cells and sessions that changed or failed most recently have a
-page; a name without a published page is not a link.
+A page is made again only if its key in `published.json` changed (page_keys.py), and written only if the page did. Pages
+that the site no longer has are removed. What readers open first is written first: cells and sessions, nights and
+sweeps, then the home page; histories, devices and models follow. Only cells and sessions that changed or failed most
+recently have a page; a name without a published page is not a link.
 """
 
 import hashlib
@@ -13,14 +13,8 @@ from itertools import groupby, islice
 
 from devices.errors import InputError
 from tasks.pages.site.destination import Destination, open_destination
-from tasks.pages.site.page_cache import (
-    ALWAYS,
-    MARKER,
-    MAX_MARKER_BYTES,
-    build_manifest,
-    parse_manifest,
-    read_origins,
-)
+from tasks.pages.site.page_keys import read_keys
+from tasks.pages.site.published_pages import MARKER, MAX_MARKER_BYTES, UNKNOWN, build_manifest, parse_manifest
 from tasks.pages.site.site import Site
 from tasks.store.blob_store import storage_errors
 
@@ -40,32 +34,31 @@ class Publication:
     a kill. At the end the manifest is written without this list.
     """
 
-    def __init__(self, destination: Destination, location: str, origins: Mapping[str, str]) -> None:
-        """Read the manifest, write nothing; `origins` are those of the pages of the site, by address.
+    def __init__(self, destination: Destination, location: str, keys: Mapping[str, str]) -> None:
+        """Read the manifest, write nothing; `keys` are those of the pages of the site, by address.
 
         Raises InputError if the destination is neither empty nor one that etfarm published.
         """
-        self._destination, self._origins = destination, origins
+        self._destination, self._keys = destination, keys
         content = destination.read(MARKER, MAX_MARKER_BYTES)
         if content is None and not destination.is_empty():
             cause = "has files that etfarm did not publish"
             raise InputError(f"{location}: {cause}; name an empty or a new folder (or prefix) for the pages")
         path = f"{location.rstrip('/')}/{MARKER}"
         before = build_manifest({}, {}) if content is None else parse_manifest(content, path)
-        self._missing = destination.missing({*origins, *before.pages, *before.writing})
+        self._missing = destination.missing({*keys, *before.pages, *before.writing})
         # Pages that exist, also those that a killed publication wrote.
         present = destination.hashes(before.writing)
         self._pages = {name: page for name, page in before.pages.items() if name not in self._missing}
-        self._pages |= {name: (ALWAYS, new) for name, new in before.writing.items() if present.get(name) == new}
+        self._pages |= {name: (UNKNOWN, new) for name, new in before.writing.items() if present.get(name) == new}
         self._text = content
-        self.pages, self.written, self.removed = len(origins), 0, 0
+        self.pages, self.written, self.removed = len(keys), 0, 0
         self.foreign: list[str] = []
 
     @property
     def stale(self) -> set[str]:
-        """The pages to make: their origin is new, or ALWAYS."""
-        made_from = {name: origin for name, (origin, _) in self._pages.items()}
-        return {name for name, origin in self._origins.items() if origin == ALWAYS or made_from.get(name) != origin}
+        """The pages to make: their key is new, or they are missing."""
+        return {name for name, key in self._keys.items() if name not in self._pages or self._pages[name][0] != key}
 
     def write(self, pages: Mapping[str, bytes]) -> None:
         """Write those of some pages that changed, except over files that others wrote, which are added to `foreign`."""
@@ -77,14 +70,14 @@ class Publication:
         if files:
             self._save_manifest({name: new[name] for name in files})
             self._destination.write(files)
-        self._pages |= {name: (self._origins[name], new[name]) for name in pages if name not in foreign}
+        self._pages |= {name: (self._keys[name], new[name]) for name in pages if name not in foreign}
         self._missing -= files.keys()
         self.written += len(files)
         self.foreign += sorted(foreign)
 
     def finish(self) -> None:
         """Remove the pages that the site no longer has, except files that others changed, and write the manifest."""
-        gone = self._pages.keys() - self._origins.keys()
+        gone = self._pages.keys() - self._keys.keys()
         present = self._destination.hashes(gone)
         unchanged = sorted(name for name, sha256 in present.items() if sha256 == self._published_hash(name))
         self._destination.remove(unchanged)
@@ -112,10 +105,10 @@ def publish(site: Site, location: str, report_progress: Callable[[str], None] = 
     The result counts the pages. Raises BundleError if the location cannot be written, and InputError if it is
     neither empty nor a site that etfarm published.
     """
-    origins = read_origins(site)
-    site.published = origins.keys()
+    keys = read_keys(site)
+    site.published = keys.keys()
     with storage_errors(location, "the pages cannot be written"), open_destination(location) as destination:
-        publication = Publication(destination, location, origins)
+        publication = Publication(destination, location, keys)
         _write_stale(site, publication, report_progress)
         publication.finish()
     return publication

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from tasks.pages import explanation, incidents
 from tasks.pages.html import File, as_html, asset
 from tasks.pages.page import Page, Section
-from tasks.pages.report import sweep_page
+from tasks.pages.report import is_large, sweep_page
 from tasks.pages.site import compare, device, home, model, night, runners, sme2
 from tasks.pages.site.cell import Cells
 from tasks.pages.site.feed import MAX_NIGHTS, feed
@@ -23,6 +23,7 @@ from tasks.results.incidents import read_incidents
 from tasks.results.provenance import CellFactsRow
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import DecisionRow, NightRow, SeriesRow, UnjudgedModelRow, worst_series_first
+from tasks.results.sessions import FailureRow
 from tasks.results.table import grouped
 from tasks.results.verdicts import VerdictRow, read_verdicts
 from tasks.results.week import HonestyRow
@@ -36,9 +37,10 @@ class Site:
 
     def __init__(self, reader: Reader, source: str) -> None:
         self.reader = reader
-        self._footer = f"etfarm {version('etfarm')}, from {source}."
+        self.footer = f"etfarm {version('etfarm')}, from {source}."
         self._history_files: dict[str, str] = {}
         self._cells, self._sessions = Cells(reader, []), Sessions(reader, [])
+        self._failures: dict[str, list[FailureRow]] = {}
         self._answers: dict[str, tuple[set[tuple[str, str]], Answers]] = {}
         self._verdicts: dict[date, list[VerdictRow]] = {}
         self._verdicts_on: dict[tuple[date, str, str], list[VerdictRow]] = defaultdict(list)
@@ -53,6 +55,9 @@ class Site:
             self._history_files = dict(device.history_files(self.reader, weeks))
         self._sessions = Sessions(self.reader, names["sessions"])
         self._cells = Cells(self.reader, names["cells"])
+        sweeps = [sweep.sweep_id for name, sweep in self.sweeps.items() if name in names["sweeps"]]
+        failures = self.reader.rows(FailureRow, {"sweeps": sweeps}) if sweeps else []
+        self._failures = {sweep_id: [] for sweep_id in sweeps} | grouped(failures, lambda row: row.sweep_id)
         if nights := {row.night for row in self.nights if str(row.night) in names["nights"]}:
             self._read_verdicts(nights.union(row.night for row in self.nights[:MAX_NIGHTS]))
         return {address: file.content.encode() for address in addresses_to_read if (file := self.file(address))}
@@ -90,7 +95,7 @@ class Site:
             page = folders[folder](file.removesuffix(".html"))
         else:
             page = None
-        return None if page is None else replace(page, footer=self._footer, address=address)
+        return None if page is None else replace(page, footer=self.footer, address=address)
 
     def _list_page(self, address: str) -> Page | None:
         """Return the home page or the page of all nights, models, ...; None for another address."""
@@ -191,8 +196,14 @@ class Site:
             self._verdicts_on[row.night, row.series_id, row.device].append(row)
 
     def _sweep_page(self, name: str) -> Page | None:
-        """Return the page of the sweep with this name in addresses; None if there is none."""
-        return sweep_page(Answers(self.reader, self.sweeps[name])) if name in self.sweeps else None
+        if (sweep := self.sweeps.get(name)) is None:
+            return None
+        answers = Answers(self.reader, sweep)
+        if sweep.sweep_id in self._failures:
+            answers.provide(FailureRow, self._failures[sweep.sweep_id])
+        if sweep.night and is_large(sweep) and sum(each.night == sweep.night for each in self.sweeps.values()) == 1:
+            answers.provide(VerdictRow, self._night_verdicts(sweep.night))  # no other sweep was judged in its night
+        return sweep_page(answers)
 
     def _comparison_page(self, name: str) -> Page | None:
         """Return the page of two nights, or of two values of a kind: `device/phone..tablet`; None if one is unknown."""
@@ -208,7 +219,6 @@ class Site:
         return compare.values_page(self.reader, kind, values[a], values[b])
 
     def _model_page(self, name: str) -> Page | None:
-        """Return the page of the model with this name in addresses; None if there is none."""
         if rows := self._series_of_model.get(name):
             cells = [self._detailed_cells[cell] for cell in model.choose_cells(rows) if cell in self._detailed_cells]
             cells = [cell for cell in cells if cell.sweep_id == cells[0].sweep_id]
@@ -254,7 +264,6 @@ class Site:
         return answers
 
     def _device_page(self, name: str) -> Page | None:
-        """Return the page of the device with this name in addresses; None if there is none."""
         if (row := self.devices.get(name)) is None:
             return None
         nights = self._device_nights.get(row.device, [])
@@ -284,7 +293,6 @@ class Site:
         return self._sessions.page(session_id)
 
     def _search_names(self) -> Iterator[tuple[str, str]]:
-        """Yield what the search finds, each name with its address."""
         models = [*(row.model for row in self.series), *(row.model for row in self.unjudged.values())]
         yield from {model: addresses.model_page(model) for model in models}.items()
         yield from ((row.device, f"devices/{name}.html") for name, row in self.devices.items())

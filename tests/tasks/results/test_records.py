@@ -16,7 +16,7 @@ from sql.warehouse import open_read_only
 from tasks.judge.commits import Commit
 from tasks.pages.report import SECTIONS
 from tasks.pages.site import site
-from tasks.pages.site.page_cache import FingerprintRow
+from tasks.pages.site.page_keys import FingerprintRow
 from tasks.results.measurements.operators import CATEGORIES
 from tasks.results.reader import Answers, open_answers
 from tasks.results.table import Cell, Number, Row, Words, build_table, first_rows, list_columns
@@ -49,8 +49,9 @@ PYTHON_TYPES: dict[str, object] = {
 PARAMETERS: dict[str, object] = {
     **dict.fromkeys(("sweep_id", "device", "cell"), "none"),
     "heavy_share": 0.05,
+    "max_rows": 10,
     **dict.fromkeys(("night", "before", "after", "first", "last"), date(2026, 11, 1)),
-    **{name: [] for name in ("series", "devices", "cells", "session_ids", "session_keys", "nights")},
+    **{name: [] for name in ("series", "devices", "cells", "session_ids", "session_keys", "nights", "sweeps")},
 }
 QUERIES = {file.name: file.text for file in sql_files("queries")}
 
@@ -66,7 +67,7 @@ def row_classes(base: type[Row] = Row) -> Iterator[type[Row]]:
 ROW_CLASSES = {row_class.query: row_class for row_class in row_classes()}
 every_row_class = pytest.mark.parametrize("row_class", ROW_CLASSES.values(), ids=ROW_CLASSES)
 of_a_sweep = pytest.mark.parametrize(
-    "row_class", [row_class for query, row_class in ROW_CLASSES.items() if "$sweep_id" in QUERIES[query]]
+    "row_class", [row_class for query, row_class in ROW_CLASSES.items() if "$sweep" in QUERIES[query]]
 )
 
 

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from sql.warehouse import open_read_only
-from tasks.pages.site.page_cache import read_origins
+from tasks.pages.site.page_keys import read_keys
 from tasks.pages.site.site import Site
 from tasks.results.reader import Reader
 from tests.fixtures.big_farm import write_big_farm
@@ -65,5 +65,5 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     assert maker.load().refused == []
     with open_read_only(maker.warehouse) as connection:
         site = Site(Reader(connection), "small.duckdb")
-        site.published = read_origins(site).keys()
+        site.published = read_keys(site).keys()
         yield Pages(site)

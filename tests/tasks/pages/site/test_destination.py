@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from devices.errors import FarmError, InputError
 from tasks.pages.site.destination import open_destination
-from tasks.pages.site.page_cache import build_manifest, parse_manifest
+from tasks.pages.site.published_pages import build_manifest, parse_manifest
 from tasks.results import addresses
 from tests.fixtures.publications import files_at, publish_pages
 from tests.fixtures.s3 import objects_of, s3_client

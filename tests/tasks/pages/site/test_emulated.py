@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sql.warehouse import open_read_only
-from tasks.pages.site.page_cache import read_origins
+from tasks.pages.site.page_keys import read_keys
 from tasks.pages.site.site import Site
 from tasks.results.reader import Reader
 from tests.fixtures.nights import fields_of, night_of
@@ -45,7 +45,7 @@ def test_the_home_page_of_emulated_devices_gives_their_night_and_the_next_step(p
 
 
 def test_night_sweep_and_failed_session_of_emulated_devices_are_published(pages: Pages) -> None:
-    published = read_origins(pages.site)
+    published = read_keys(pages.site)
     assert {"nights/2026-11-01.html", "sweeps/nightly-2026-11-01.html", "models/toy.html"} <= published.keys()
     [failed] = [name for name in published if name.startswith("sessions/")]
     # the name of the device stays as it is in the inventory

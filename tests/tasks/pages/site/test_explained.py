@@ -9,7 +9,7 @@ import pytest
 from devices.errors import InputError
 from sql.warehouse import open_read_only
 from tasks.pages.explanation import markdown_lines, terminal_lines
-from tasks.pages.site.page_cache import read_origins
+from tasks.pages.site.page_keys import read_keys
 from tasks.pages.site.site import Site
 from tasks.results.explanation import explain
 from tasks.results.reader import Reader, open_reader
@@ -31,7 +31,7 @@ def table_of_page(pages: Pages, model: str) -> list[list[str]]:
 def without_cells(reader: Reader) -> Pages:
     """The pages of a publication that has no page of a cell."""
     site = Site(reader, "x")
-    site.published = {each for each in read_origins(site) if not each.startswith("cells/")}
+    site.published = {each for each in read_keys(site) if not each.startswith("cells/")}
     return Pages(site)
 
 

@@ -12,7 +12,7 @@ import pytest
 from sql.warehouse import open_read_only
 from tasks.pages.page import Histories
 from tasks.pages.site import device, sme2
-from tasks.pages.site.page_cache import read_origins
+from tasks.pages.site.page_keys import read_keys
 from tasks.pages.site.site import Site
 from tasks.results.devices import DeviceRow
 from tasks.results.incidents import IncidentRow
@@ -161,7 +161,7 @@ def test_notes_excluded_nights_and_open_incidents_are_on_the_page_of_their_serie
 
 
 def test_names_from_outside_end_no_element_and_lead_nowhere_else(small: Pages) -> None:
-    files = {address: small.html(address) for address in read_origins(small.site) if address != "assets/vega.js"}
+    files = {address: small.html(address) for address in read_keys(small.site) if address != "assets/vega.js"}
     # no page contains them as such, no data of a script does, and no address leaves the folder
     acting = re.compile("[\u202e\x1b\x9b]|\\\\u(202e|001b|009b)|<script>alert")
     assert [address for address, text in files.items() if acting.search(text)] == []

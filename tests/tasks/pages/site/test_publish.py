@@ -10,9 +10,9 @@ import pytest
 
 from tasks.pages.html import as_html
 from tasks.pages.page import Page, Section
-from tasks.pages.site import page_cache
+from tasks.pages.site import page_keys
 from tasks.pages.site import publish as publishing
-from tasks.pages.site.page_cache import MARKER
+from tasks.pages.site.published_pages import MARKER
 from tasks.results.table import Cell, Column, Table
 from tests.fixtures.nights import night_of
 from tests.fixtures.publications import files_at, publish_site
@@ -77,7 +77,7 @@ def test_no_page_links_to_one_that_was_removed(
     farm: BundleMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a published site that has the pages of two nights from now on
-    monkeypatch.setattr(page_cache, "_MAX_NIGHTS", 2)
+    monkeypatch.setattr(page_keys, "_MAX_NIGHTS", 2)
     for day in (4, 5):
         night_of(farm, day, sessions=1, model__name="other")
     farm.load()
