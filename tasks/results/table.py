@@ -6,13 +6,14 @@ have the order of the fields. Where a cell needs more than the value of its fiel
 """
 
 import dataclasses
-import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from tasks.results.text import DASH, Code, Link, Text, Tone, joined, numbered
 
+_type_hints: dict[type["Row"], dict[str, Any]] = {}
+"""Of the fields of a row, read once: that takes longer than a table of few rows."""
 MIB = 1 << 20
 GIB = 1 << 30
 
@@ -229,10 +230,11 @@ def toned(cell: Cell, tone: Tone) -> Cell:
     return cell if cell is NOTHING else replace(cell, tone=tone)
 
 
-@functools.cache
 def list_columns(row_class: type[Row]) -> dict[str, Words]:
     """Return the columns by their fields: first those of `naming`, then the others in the order of the fields."""
-    hints = get_type_hints(row_class, include_extras=True)
+    if row_class not in _type_hints:
+        _type_hints[row_class] = get_type_hints(row_class, include_extras=True)
+    hints = _type_hints[row_class]
     columns = {}
     for row_field in dataclasses.fields(row_class):
         for column in getattr(hints[row_field.name], "__metadata__", ()):
