@@ -14,9 +14,9 @@ from tasks.pages.site import page_keys
 from tasks.pages.site import publish as publishing
 from tasks.pages.site.published_pages import MARKER
 from tasks.results.table import Cell, Column, Table
-from tests.fixtures.nights import night_of
+from tests.fixtures.nights import fields_of, night_of
 from tests.fixtures.publications import files_at, publish_site
-from tests.fixtures.warehouse import BundleMaker
+from tests.fixtures.warehouse import CONVOLUTION, BundleMaker
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +71,16 @@ def test_a_new_night_writes_what_it_changed_and_leaves_older_nights(farm: Bundle
     # and it is what a publication into an empty folder would be
     publish_site(farm.warehouse, str(tmp_path / "fresh"))
     assert files_at(str(tmp_path / "fresh")) == after
+
+
+def test_a_trace_that_comes_late_and_changes_no_verdict_is_on_the_page_of_its_model(
+    farm: BundleMaker, tmp_path: Path
+) -> None:
+    farm.session([(1_000_000, {CONVOLUTION: 600_000})], mode="trace", repetition=0, **fields_of(3))
+    farm.load()
+    for name in ("site", "fresh"):
+        publish_site(farm.warehouse, str(tmp_path / name))
+    assert files_at(str(tmp_path / "site")) == files_at(str(tmp_path / "fresh"))
 
 
 def test_no_page_links_to_one_that_was_removed(
