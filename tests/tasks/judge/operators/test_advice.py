@@ -27,6 +27,9 @@ def test_operators_beside_it_tell_a_roll_from_a_sum() -> None:
 
 
 def test_where_nothing_can_be_done_or_nothing_is_known_the_text_states_it() -> None:
+    keepdim = advice_for("aten.mean.dim", "mean.dim only supports keepdim=True")
+    assert keepdim is not None
+    assert advice_text("aten.mean.dim", "mean.dim only supports keepdim=True") == keepdim.text
     assert advice_text("aten.embedding.default", NO_RULE).endswith("Nothing can be done in the exporter.")
     assert advice_text("aten.frobnicate.default", NO_RULE).startswith(f"{NO_RULE}. No rewrite is known: ")
 

@@ -116,6 +116,12 @@ def cause_of(unexplained_ms: float, **changes_ms: float) -> Cause:
     return Cause(sum(changes_ms.values()) + unexplained_ms, parts)
 
 
+def test_what_is_left_is_unexplained_or_of_others_too() -> None:
+    assert cause_text(cause_of(0.5, linear=1.0)) == "`linear` +1.000 ms (+100.0 %), unexplained +0.500 ms"
+    parts = {f"part{number}": 1.0 for number in range(9)}
+    assert "others and unexplained +" in (cause_text(cause_of(0.5, **parts)) or "")
+
+
 @pytest.mark.parametrize(
     ("by_module", "is_chosen"),
     [

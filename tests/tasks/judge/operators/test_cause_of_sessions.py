@@ -87,6 +87,14 @@ def test_without_the_modules_of_both_sides_operators_are_named() -> None:
     assert re.match(r"`Fully Connected` \+2\.0\d+ ms", cause(unknown, by_block))
 
 
+def test_an_operator_has_its_coarsest_resolution_in_any_session() -> None:
+    rows = sessions({(LINEAR, "a"): 1.0}, 1, 3)
+    for row, resolution_ns in zip(rows, (1.0, 500.0, 2.0), strict=True):
+        row["resolutions_ns"] = [resolution_ns]
+    (operator,) = list_operators(sum_by_operator(rows)).values()
+    assert operator.resolution_ns == 500
+
+
 PLACES = st.tuples(st.sampled_from([LINEAR, NORM, ADD]), st.sampled_from(["", "a", "a.b", "a.b.c", "d.e", "Inserted"]))
 MODULES = st.dictionaries(PLACES, st.sampled_from([0.01, 0.2, 1.0, 5.0]), min_size=1)
 

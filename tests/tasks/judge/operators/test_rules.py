@@ -82,6 +82,20 @@ def test_the_largest_operator_does_not_decide_what_all_share() -> None:
     assert of(found, CONVOLUTION).ratio == pytest.approx(2.6, rel=0.02)
 
 
+@pytest.mark.parametrize(
+    ("parts", "factors", "common"),
+    [
+        pytest.param((1, 1, 1, 0.004), (1, 1.2, 1.2, 1), 1.2, id="the middle one of three"),
+        pytest.param((1, 0.004, 0.004, 0.004), (1, 1.5, 1.5, 1.5), 1.0, id="none with less than a hundredth"),
+    ],
+)
+def test_what_all_share_is_the_vote_of_the_operators_with_a_part_of_the_time(
+    parts: tuple[float, ...], factors: tuple[float, ...], common: float
+) -> None:
+    found = judged([replace(each, times_ns=each.times_ns * parts) for each in [*WEEK, night(11, *factors)]])
+    assert found.common == pytest.approx(common, abs=0.05)
+
+
 def test_a_new_operator_and_one_that_is_gone_are_changes_without_a_ratio() -> None:
     before = [replace(each, times_ns=each.times_ns * [1, 1, 1, 0]) for each in WEEK]
     current = night(11, 1, 1, 0, 1.5)
