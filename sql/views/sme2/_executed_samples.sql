@@ -1,4 +1,4 @@
--- Reads: kernel, _session
+-- Reads: kernel, session, session_cell, cell
 -- Samples of profile sessions of each content.
 CREATE OR REPLACE VIEW _executed_samples AS
 SELECT
@@ -20,6 +20,8 @@ FROM (
     WHERE evidence = 'executed'
     GROUP BY session_key
 )
-JOIN _session USING (session_key)
+JOIN session USING (session_key)
+JOIN session_cell USING (session_key)
+JOIN cell USING (cell_id, sweep_id)
 WHERE status = 'succeeded'
 GROUP BY subject, sweep_id;

@@ -1,4 +1,4 @@
--- Reads: kernel, _session
+-- Reads: kernel, session, session_cell, cell
 -- Which version of SME kernels of each content are, by packed data type: sampled ones, or selected ones where none was
 -- sampled.
 CREATE OR REPLACE VIEW _sme_kernels AS
@@ -19,7 +19,9 @@ counted AS (
         WHERE regexp_matches(operation, '^i?(gemm|matmul)')
         GROUP BY session_key, data_type, evidence, isa_family
     )
-    JOIN _session USING (session_key)
+    JOIN session USING (session_key)
+    JOIN session_cell USING (session_key)
+    JOIN cell USING (cell_id, sweep_id)
     WHERE status = 'succeeded'
     GROUP BY subject, sweep_id, packed_as, evidence
 ),
