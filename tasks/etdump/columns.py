@@ -1,10 +1,14 @@
 """The columns of an ETDump."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+class Layout:
+    """Stands for all ETDumps that differ in nothing but their times."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +53,8 @@ class Etdump:
     """Number of calls and operators that belong to an execution without `Method::execute`: it was aborted."""
     delegate_notes: tuple[str, ...]
     """A sentence about each delegate whose events are not simply times of their calls."""
+    layout: Layout = field(default_factory=Layout)
+    """The same for ETDumps that differ in nothing but their times."""
 
     @property
     def executions(self) -> int:

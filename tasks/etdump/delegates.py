@@ -195,6 +195,13 @@ class DelegateCalls:
         start, end = events.start_ns[dispatches] + later, events.end_ns[dispatches] + later
         return _with_times(events, dispatches, start, end), rows[:0]
 
+    @property
+    def have_only_host_times(self) -> bool:
+        """Whether the events of all calls count wherever they lie, as far as `count_once` has found no other reason."""
+        delegates = [self._delegates[group] for group in self._reports - {self._outside}]
+        is_plain = self._outside not in self._reports and not self._reasons and not self._notes
+        return is_plain and all(delegate.times is Times.HOST for delegate in delegates)
+
     def count_once(self) -> tuple[Rows, Positions]:
         """Return (parent, self time in ns) of each event, as nesting.py does, without what is not a time of its call.
 

@@ -25,7 +25,9 @@ _SMALLEST_EVENT_BYTES = 16
 # in the file, so the limit keeps the memory for texts proportional to the file; some thousand are always allowed.
 _SMALLEST_NAMED_EVENT_BYTES = 64
 _MANY_NAMES = 2048
-_LONGEST_NS = 2**62
+LONGEST_NS = 2**62
+MAX_LAYOUT_BYTES = 8 << 20
+"""Of larger files, the positions of times are not needed."""
 # With fewer, comparing takes longer than reading.
 _MIN_REPEATED_EVENTS = 2048
 # The first execution of a process does not repeat, since it has vtables between its events. The limit bounds the time
@@ -50,6 +52,8 @@ class EventColumns:
     instruction: NDArray[np.int32]
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
+    times_at: Sequence[NDArray[np.int32]] = ()
+    """Positions of start and end in the file, 0 where the file leaves out a time of 0; nothing of a large file."""
 
     @cached_property
     def is_method(self) -> Flags:
@@ -91,6 +95,7 @@ class _Columns:
     def __init__(self, buffer: Buffer) -> None:
         self._buffer = buffer
         self._texts, self._rows, self._sum_ns = _Texts(buffer), 0, 0.0
+        self._times_at: list[list[NDArray[np.int32]]] = []
         self._blocks: dict[str, list[NDArray[Any]]] = {name: [] for name in _TYPES}
 
     def read(self, run: Positions, lists_at: Positions) -> None:
@@ -124,13 +129,15 @@ class _Columns:
     def _add(self, run: Positions, shared: Sequence[NDArray[Any]], times_at: Sequence[Positions]) -> None:
         """Read and check the times of a block of events and add its columns."""
         start, end = (self._buffer.numbers(at, "<u8", 0) for at in times_at)
+        if self._buffer.size_bytes <= MAX_LAYOUT_BYTES:
+            self._times_at.append([at.astype(np.int32) for at in times_at])
         # A time beyond 63 bits has wrapped and is negative.
         if len(wrong := np.flatnonzero((start < 0) | (end < start))):
             raise CorruptTables(f"profile event {self._rows + int(wrong[0])} ends before it starts")
         # Below this limit sums of durations cannot overflow, so later additions need no check.
         self._sum_ns += float(np.sum(end - start, dtype=np.float64))
-        if self._sum_ns > _LONGEST_NS:
-            raise CorruptTables(f"the durations of its events add up to more than {_LONGEST_NS} ns")
+        if self._sum_ns > LONGEST_NS:
+            raise CorruptTables(f"the durations of its events add up to more than {LONGEST_NS} ns")
         self._rows += len(start)
         for name, column in zip(_TYPES, (run, *shared, start, end), strict=True):
             self._blocks[name].append(np.asarray(column, _TYPES[name]))
@@ -143,7 +150,8 @@ class _Columns:
         joined = {name: np.concatenate([np.empty(0, _TYPES[name]), *self._blocks.pop(name)]) for name in _TYPES}
         by_name = joined["kind"] == _BY_NAME
         joined["kind"][by_name] = kind_of_name[joined["name_id"][by_name]]
-        return EventColumns(names, with_cost, **joined)
+        times_at = [np.concatenate(parts) for parts in zip(*self._times_at, strict=True)]
+        return EventColumns(names, with_cost, **joined, times_at=times_at)
 
 
 _TYPES: dict[str, type[np.number[Any]]] = {

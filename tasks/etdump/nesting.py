@@ -71,11 +71,11 @@ def count_once(events: EventColumns, parent: Rows) -> tuple[Rows, Positions]:
     The self times of an execution add up to its `Method::execute` exactly. A delegated operator keeps its parent.
     """
     overlaps = _Overlaps(events, parent)
-    overlaps.resolve(_parents_of_overlapping(events, parent))
-    return overlaps.parent, _self_times(overlaps.counted, overlaps.owner)
+    overlaps.resolve(parents_of_overlapping(events, parent))
+    return overlaps.parent, self_times(overlaps.counted, overlaps.owner)
 
 
-def _self_times(counted: Positions, owner: Rows) -> Positions:
+def self_times(counted: Positions, owner: Rows) -> Positions:
     """Return the counted time of each event without that of the events that it owns; -1 owns none."""
     self_ns = counted.copy()
     for first in range(0, len(owner), _BLOCK):  # all at once would take as much memory again
@@ -85,10 +85,10 @@ def _self_times(counted: Positions, owner: Rows) -> Positions:
     return self_ns
 
 
-def _parents_of_overlapping(events: EventColumns, parent: Rows) -> set[int]:
+def parents_of_overlapping(events: EventColumns, parent: Rows) -> set[int]:
     """Return the parents whose children do not follow each other on one clock."""
     parents: set[int] = set()
-    for before, after in _children_in_order(events, parent):
+    for before, after in children_in_order(events, parent):
         above, above_after = parent[before], parent[after]
         overlap = events.start_ns[after] < events.end_ns[before]
         overlap |= events.is_delegated[after] != events.is_delegated[before]
@@ -98,7 +98,7 @@ def _parents_of_overlapping(events: EventColumns, parent: Rows) -> set[int]:
     return parents
 
 
-def _children_in_order(events: EventColumns, parent: Rows) -> Iterator[tuple[Positions, Positions]]:
+def children_in_order(events: EventColumns, parent: Rows) -> Iterator[tuple[Positions, Positions]]:
     """Yield (row, next row) of the children of methods, then of all other children, block by block."""
     of_method = events.is_method[parent]  # without a parent it is the last event's flag, which is not used
     # Children of a call come one after another directly before it, calls have such children between them.

@@ -19,6 +19,7 @@ from tasks.etdump.delegates import Backends, DelegateCalls
 from tasks.etdump.event_columns import INIT, read_event_columns
 from tasks.etdump.executions import find_executions, leave_out_aborted
 from tasks.etdump.flatbuffer import Buffer, CorruptTables
+from tasks.etdump.layouts import layouts
 from tasks.etdump.nesting import parents_by_instruction
 
 _IDENTIFIER = b"ED00"
@@ -41,6 +42,8 @@ def read_etdump(source: Path | bytes, *, name: str | None = None, backends: Back
         _require_complete(content[:_HEADER_BYTES], len(content))
     except CorruptTables as error:
         raise EtdumpError(f"{label} {error}") from None
+    if (alike := layouts.read(content, backends)) is not None:
+        return alike
     try:
         return _build_etdump(content, backends)
     except CorruptTables as error:
@@ -88,7 +91,7 @@ def _build_etdump(content: bytes, backends: Backends | None) -> Etdump:
     unfinished = (execution < 0) & ~read.is_method & ~read.is_scope & (read.chain >= 0)
     nested, self_ns = calls.count_once()
     names, name_id, kind = calls.renamed()
-    return Etdump(
+    dump = Etdump(
         names=names,
         run_data_index=read.run,
         execution=execution,
@@ -105,3 +108,6 @@ def _build_etdump(content: bytes, backends: Backends | None) -> Etdump:
         unfinished_events=int(np.count_nonzero(unfinished)),
         delegate_notes=calls.notes(),
     )
+    if calls.have_only_host_times:
+        layouts.add(content, backends, read, dump)
+    return dump

@@ -5,11 +5,12 @@ Executions that are not repeated measurements of one method have no common figur
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.etdump.columns import Etdump
+from tasks.etdump.columns import Etdump, Layout
 from tasks.etdump.event_names import KIND_NAMES, EventKind, OperatorName, parse_operator
 
 _CALLS = ("delegate_call", "operator_call")
@@ -48,8 +49,24 @@ class Runs:
     """See Etdump."""
 
 
+_Shape = tuple[NDArray[np.int64], NDArray[np.int64], tuple[TreeNode, ...], NDArray[np.int64], NDArray[np.int64]]
+"""What ETDumps of one layout have in common: the rows of events of executions and those of `Method::execute`, and
+`tree`, `run` and `node` of Runs."""
+_SHAPES: WeakKeyDictionary[Layout, _Shape] = WeakKeyDictionary()
+
+
 def build_runs(dump: Etdump) -> Runs:
     """Return the executions of an ETDump; events outside any execution (loading) are left out."""
+    shape = _SHAPES.get(dump.layout)
+    if shape is None:
+        shape = _SHAPES[dump.layout] = _shape(dump)
+    rows, methods, tree, run, node = shape
+    run_start, of_events = dump.start_ns[methods], (dump.dur_ns[rows], dump.self_ns[rows])
+    start = dump.start_ns[rows] - run_start[run]
+    return Runs(dump.execute_ns, run_start, tree, run, node, start, *of_events, dump.delegate_notes)
+
+
+def _shape(dump: Etdump) -> _Shape:
     rows = np.flatnonzero(dump.execution >= 0)
     position = np.full(len(dump.execution) + 1, -1, np.int64)  # the last element is for parent -1
     position[rows] = np.arange(len(rows))
@@ -69,9 +86,7 @@ def build_runs(dump: Etdump) -> Runs:
         above = int(node[parent[event]]) if parent[event] >= 0 else -1
         place = int(dump.chain_index[row]), int(dump.instruction_id[row])
         tree.append(TreeNode(above, KIND_NAMES[kind], name, *place, parse_operator(name, kind)))
-    run_start = dump.start_ns[rows[dump.kind[rows] == EventKind.METHOD]]
-    start, duration, self_ns = dump.start_ns[rows] - run_start[run], dump.dur_ns[rows], dump.self_ns[rows]
-    return Runs(dump.execute_ns, run_start, tuple(tree), run, node, start, duration, self_ns, dump.delegate_notes)
+    return rows, rows[dump.kind[rows] == EventKind.METHOD], tuple(tree), run, node
 
 
 def events_of_each(count: int, run: NDArray[np.int64], columns: Sequence[NDArray[np.integer]]) -> int:
