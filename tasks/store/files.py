@@ -43,7 +43,7 @@ def publish_folder(final: Path) -> Iterator[Path]:
     """Yield an empty folder beside `final`; rename it to `final` at the end of the block, or remove it on an error.
 
     Its files are synced to the disk before. If `final` appeared meanwhile, it is kept: two processes that make the same
-    content both use it. Leftovers of killed processes are removed first, by the process id in their names.
+    content both use it.
     """
     with work_folder(final.parent) as aside:
         yield aside
