@@ -119,6 +119,7 @@ def stale_pages(maker: BundleMaker) -> set[str]:
 
 @pytest.mark.thorough
 @pytest.mark.long
+@pytest.mark.timeout(900)
 def test_after_loads_decisions_and_removals_in_any_order_a_site_is_what_a_first_one_would_be(
     published: BundleMaker,
 ) -> None:
