@@ -15,6 +15,7 @@ import os
 import resource
 import shutil
 import tempfile
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -147,6 +148,8 @@ def _in_process(work: Callable[[], object]) -> tuple[float, float]:
             cost = _cpu_s() - start_s, _memory_bytes("VmHWM") - before
             os.write(writing, json.dumps(cost).encode())
             code = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(code)
     os.close(writing)
