@@ -1,6 +1,6 @@
 -- The rows that pages are made from, as a number for each night, sweep, model, device, week of a device, and of the
--- farm. A number changes with their content: each row is hashed, and the order of rows does not matter. Sessions count
--- by their ids, since a bundle never changes.
+-- farm. A number changes with their content: it is a sum of the hashes of rows, whose order does not matter; the result
+-- of a comparison may be a row of several nights. Sessions count by their ids, since a bundle never changes.
 WITH
 judged AS (
     SELECT series_id, device, night, hash(series_verdict) AS fingerprint
@@ -22,14 +22,14 @@ verdicts AS (
         device,
         date_trunc('week', night)::DATE AS week,
         series_id,
-        bit_xor(fingerprint) AS fingerprint
+        sum(fingerprint) AS fingerprint
     FROM judged
     GROUP BY GROUPING SETS ((night), (device, date_trunc('week', night)::DATE), (series_id)) -- noqa: CP02
 ),
 sessions AS (
     SELECT sweep_id, night, device.name AS device, date_trunc('week', night)::DATE AS week, fingerprint
     FROM (
-        SELECT sweep_id, device_id, bit_xor(hash(session_id)) AS fingerprint
+        SELECT sweep_id, device_id, sum(hash(session_id)) AS fingerprint
         FROM session
         GROUP BY sweep_id, device_id
     )
@@ -38,7 +38,7 @@ sessions AS (
 ),
 -- The incident that explains what changed in a night is one that was open then.
 incidents AS (
-    SELECT night, bit_xor(hash(incident_id, series_id, device, metric, onset, cell, good_cell)) AS fingerprint
+    SELECT night, sum(hash(incident_id, series_id, device, metric, onset, cell, good_cell)) AS fingerprint
     FROM (SELECT DISTINCT night FROM sweep)
     JOIN (FROM incident_series SELECT * EXCLUDE (night)) AS part
         ON onset <= night AND (closed_on IS NULL OR closed_on > night) AND NOT list_contains(good_nights, night)
@@ -63,16 +63,16 @@ parts AS (
     UNION ALL
     SELECT 'sweep', sweep_id, fingerprint FROM sessions
     UNION ALL
-    SELECT 'farm', 'decisions', coalesce(bit_xor(hash(decision)), 0) FROM decision
+    SELECT 'farm', 'decisions', coalesce(sum(hash(decision)), 0) FROM decision
     UNION ALL
-    SELECT 'farm', 'incidents', coalesce(bit_xor(hash(incident_series)), 0) FROM incident_series
+    SELECT 'farm', 'incidents', coalesce(sum(hash(incident_series)), 0) FROM incident_series
     UNION ALL
-    SELECT 'farm', 'comparisons', coalesce(bit_xor(hash(comparison_result)), 0) FROM comparison_result
+    SELECT 'farm', 'comparisons', coalesce(sum(hash(comparison_result)), 0) FROM comparison_result
     UNION ALL
     -- A warehouse that was built again has other rows, if its sessions were loaded by another version before.
     SELECT 'farm', 'built', coalesce(hash(min(loaded_at)), 0) FROM load_ledger
 )
-SELECT kind, name, bit_xor(fingerprint)::VARCHAR AS fingerprint
+SELECT kind, name, sum(fingerprint)::VARCHAR AS fingerprint
 FROM parts
 GROUP BY kind, name
 ORDER BY kind, name;

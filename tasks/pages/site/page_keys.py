@@ -92,8 +92,9 @@ class _Contents:
     def of_nights(self) -> dict[str, str]:
         """Return the contents of nights, which link to those beside them, of their sweeps, and of neighbours."""
         nights, site = self._nights, self._site
+        has_times = any(row.without_times is None for row in site.devices.values())  # nights without a verdict state it
         pages = {
-            f"nights/{night}.html": _digest(self._until[night], *self._links(night), before, after)
+            f"nights/{night}.html": _digest(self._until[night], *self._links(night), before, after, has_times)
             for after, night, before in zip([None, *nights], nights, [*nights[1:], None], strict=False)
         }
         for name, sweep in site.sweeps.items():

@@ -12,11 +12,14 @@ from unittest.mock import patch
 
 import pytest
 
+from sql.warehouse import writing
 from tasks.judge.decisions import Decisions
 from tasks.maintain import prune
 from tasks.maintain.decisions import store_decisions
 from tasks.maintain.forget import forget_sessions
 from tasks.pages.site import page_keys
+from tasks.pages.site.site import Site
+from tasks.results.reader import open_reader
 from tests.fixtures.nights import decision, fields_of, night_of
 from tests.fixtures.pages import Pages
 from tests.fixtures.publications import files_at, publish_site
@@ -95,14 +98,25 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
 
 
 @pytest.fixture
-def published(farm: BundleMaker, tmp_path: Path) -> BundleMaker:
-    """A copy of that farm, and in the folder `site` beside it its pages."""
+def copied(farm: BundleMaker, tmp_path: Path) -> BundleMaker:
+    """A copy of that farm, without the bundles that are loaded."""
     maker = BundleMaker(tmp_path)
     maker.bundles.mkdir()
     maker.sessions = farm.sessions
     shutil.copyfile(farm.warehouse, maker.warehouse)
-    publish_site(maker.warehouse, str(tmp_path / "site"))
     return maker
+
+
+@pytest.fixture
+def published(copied: BundleMaker) -> BundleMaker:
+    """A copy of that farm, and in the folder `site` beside it its pages."""
+    publish_site(copied.warehouse, str(copied.warehouse.with_name("site")))
+    return copied
+
+
+def keys_of(maker: BundleMaker) -> dict[str, str]:
+    with open_reader(maker.warehouse) as reader:
+        return page_keys.read_keys(Site(reader, maker.warehouse.name))
 
 
 def stale_pages(maker: BundleMaker) -> set[str]:
@@ -127,6 +141,42 @@ def test_after_loads_decisions_and_removals_in_any_order_a_site_is_what_a_first_
     for number, name in enumerate(names):
         STEPS[name](published)
         assert (names[: number + 1], stale_pages(published)) == (names[: number + 1], set())
+
+
+def test_a_first_device_with_times_changes_the_pages_of_nights_without_one(tmp_path: Path) -> None:
+    maker = BundleMaker(tmp_path)
+    for day in (1, 2):
+        maker.session([RUN], device__name="board", device__emulated=True, **fields_of(day))
+    maker.load()
+    publish_site(maker.warehouse, str(tmp_path / "site"))
+    add(3, RUN)(maker)
+    assert stale_pages(maker) == set()
+
+
+def test_the_result_of_a_comparison_that_decides_two_nights_is_part_of_their_keys(copied: BundleMaker) -> None:
+    # given a comparison of the ninth night, by which the tenth is judged, too
+    compare(copied)
+    STEPS["next night"](copied)
+    copied.load()
+    assert copied.ask(
+        "SELECT count(*), count(DISTINCT comparison) FROM verdict JOIN series_verdict USING ("
+        "series_id, device, night) WHERE metric = 'latency' AND comparison IS NOT NULL"
+    ) == [(2, 1)]
+    # when its times change and its ratio does not
+    before = keys_of(copied)
+    with writing(copied.warehouse) as connection:
+        connection.execute("UPDATE comparison_result SET time_a = 2 * time_a, time_b = 2 * time_b")
+    # then the pages that show them are made again
+    unchanged = {page for page, key in keys_of(copied).items() if key == before[page]}
+    weeks = {page for page in before if page.startswith("histories/here/")}
+    shown = {
+        "devices/here.html",
+        "models/slow.html",
+        "nights/2026-11-09.html",
+        "nights/2026-11-10.html",
+        *sorted(weeks)[-1:],
+    }
+    assert unchanged & shown == set()
 
 
 def test_another_version_of_etfarm_makes_every_page_again(small: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
