@@ -85,8 +85,8 @@ def prepare_reader(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 
 @contextlib.contextmanager
-def open_to_copy(path: Path) -> Iterator[BinaryIO]:
-    """Yield the bytes of an up-to-date warehouse, which no other process can write to inside the block.
+def open_to_copy(path: Path) -> Iterator[tuple[BinaryIO, duckdb.DuckDBPyConnection]]:
+    """Yield the bytes of an up-to-date warehouse, which no other process can write to inside the block, and open it.
 
     Writers wait meanwhile, up to their `max_wait_s`. Raises WarehouseError.
     """
@@ -94,8 +94,8 @@ def open_to_copy(path: Path) -> Iterator[BinaryIO]:
         raise WarehouseError(f"{path}: there is no warehouse to publish; create one with `etfarm warehouse load`")
     # POSIX drops DuckDB's lock as soon as this process closes any other descriptor of the file, so the descriptor to
     # copy from is opened before the connection and closed after it.
-    with path.open("rb") as source, exclusive(path):
-        yield source
+    with path.open("rb") as source, exclusive(path) as connection:
+        yield source, connection
 
 
 @contextlib.contextmanager

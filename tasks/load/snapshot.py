@@ -13,12 +13,16 @@ import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from sql.errors import DAMAGED_REMEDY, NoWarehouse, WarehouseDamaged, WarehouseError
+from sql.errors import DAMAGED_REMEDY, NoWarehouse, WarehouseDamaged, WarehouseError, shows_damage
 from sql.readable import query_memory_bytes
+from sql.schema import literal
 from tasks.store.files import complete_file, hash_file, remove_leftovers, write_complete
 from tasks.store.workspace import Workspace
+
+if TYPE_CHECKING:
+    import duckdb
 
 _log = logging.getLogger(__name__)
 _MAX_SNAPSHOTS = 3  # a reader that has read `current` needs its file until it has opened it
@@ -31,22 +35,8 @@ _CURRENT = re.compile(
     rb"\nsha256 (?P<sha256>[0-9a-f]{64})\nsize_bytes (?P<size_bytes>\d{1,19})\nmtime_ns (?P<mtime_ns>\d{1,19})\n?"
 )
 _FICLONE = 0x40049409  # ioctl of Linux: share the blocks of another file until one of the two is written to
-# DuckDB answers count and max from statistics, and decodes a compressed text only when it is used.
-_READ_TABLES = """
-SELECT table_name, format(
-    'SELECT {} FROM {}',
-    string_agg(
-        format(CASE WHEN data_type IN ('BIGINT', 'HUGEINT', 'INTEGER', 'DOUBLE') THEN 'last("{}")'
-            ELSE 'bit_xor(hash("{}"))' END, column_name),
-        ', '
-    ),
-    format('"{}"', table_name)
-)
-FROM duckdb_columns()
-SEMI JOIN duckdb_tables() USING (database_oid, table_oid)
-WHERE NOT internal
-GROUP BY table_name
-"""
+# The hash of a row needs each of its columns; DuckDB answers some other aggregates from statistics.
+_TABLES = "SELECT table_name FROM duckdb_tables() WHERE database_name = 'published' AND estimated_size > 0"
 
 
 def newest_snapshot(snapshots: Path, *, always_hashed: bool = False) -> Path:
@@ -101,13 +91,15 @@ def publish_snapshot(warehouse: Path, snapshots: Path) -> Path:
     from sql.warehouse import open_to_copy  # imports DuckDB, which readers of a snapshot may not need
 
     try:
-        with open_to_copy(warehouse) as source:
-            return _write_snapshot(source, warehouse, snapshots)
+        with open_to_copy(warehouse) as (source, connection):
+            return _write_snapshot(source, connection, warehouse, snapshots)
     except OSError as error:
         raise WarehouseError(f"{warehouse}: cannot be read ({error.strerror}); correct its permissions") from error
 
 
-def _write_snapshot(source: BinaryIO, warehouse: Path, snapshots: Path) -> Path:
+def _write_snapshot(
+    source: BinaryIO, connection: "duckdb.DuckDBPyConnection", warehouse: Path, snapshots: Path
+) -> Path:
     """Publish the content of `source`; raises WarehouseError, which names the file that cannot be read or written."""
     used = snapshots
     try:
@@ -119,7 +111,7 @@ def _write_snapshot(source: BinaryIO, warehouse: Path, snapshots: Path) -> Path:
             _copy(source, target)
             target.flush()
             with ThreadPoolExecutor(1) as other:
-                reading = other.submit(_read_columns, Path(target.name), warehouse)
+                reading = other.submit(_read_columns, connection, Path(target.name), warehouse)
                 sha256 = hash_file(Path(target.name))
                 reading.result()
         final.chmod(_READ_ONLY)
@@ -166,34 +158,43 @@ def _copy(source: BinaryIO, target: BinaryIO) -> None:
 def _clone(source: Path, target: Path) -> None:
     """Replace `target` by a clone of `source`, which is on the disk; raises OSError where macOS cannot clone."""
     clone = target.with_name(f"{target.name}-clone")
-    if ctypes.CDLL(None, use_errno=True).clonefile(os.fsencode(source), os.fsencode(clone), 0):
-        raise OSError(ctypes.get_errno(), "cannot be cloned")
-    with clone.open("rb") as stream:
-        os.fsync(stream.fileno())
-    clone.replace(target)
+    try:
+        if ctypes.CDLL(None, use_errno=True).clonefile(os.fsencode(source), os.fsencode(clone), 0):
+            raise OSError(ctypes.get_errno(), "cannot be cloned")
+        with clone.open("rb") as stream:
+            os.fsync(stream.fileno())
+        clone.replace(target)
+    finally:
+        clone.unlink(missing_ok=True)
 
 
-def _read_columns(copy: Path, warehouse: Path) -> None:
-    """Read every column of a new snapshot once; raises WarehouseDamaged, which names the table and the warehouse.
+def _read_columns(connection: "duckdb.DuckDBPyConnection", copy: Path, warehouse: Path) -> None:
+    """Read every column of a new snapshot once; raises WarehouseError, which names the warehouse.
 
-    DuckDB compares the checksum of a block, and decodes it, only when a query reads it.
+    DuckDB compares the checksum of a block, and decodes it, only when a query reads it. Another connection than that to
+    the warehouse, or a query for each table, would take longer than reading a small copy does.
     """
     import duckdb
 
-    from sql.warehouse import first_line, reader_settings
+    from sql.warehouse import first_line
 
-    table = "duckdb_tables"
     try:
-        settings = reader_settings(query_memory_bytes())
-        with contextlib.closing(duckdb.connect(copy, read_only=True, config=settings)) as connection:
-            for table, query in connection.execute(_READ_TABLES).fetchall():  # noqa: B007
-                connection.execute(query).fetchall()
+        connection.execute(f"SET memory_limit = '{query_memory_bytes() >> 20}MiB'")
+        connection.execute(f"ATTACH {literal(str(copy))} AS published (READ_ONLY)")
+        connection.execute("PRAGMA disable_optimizer")
+        tables = connection.execute(_TABLES).fetchall()
+        reads = [f'SELECT bit_xor(hash(rows)) FROM published."{name}" AS rows' for (name,) in tables]
+        if reads:
+            connection.execute(" UNION ALL ".join(reads)).fetchall()
     except duckdb.Error as error:
-        cause = f"table `{table}` cannot be read ({first_line(error)})"
+        cause = f"a copy of it cannot be read ({first_line(error)})"
         message = f"{warehouse}: the snapshot could not be published: {cause}; readers keep the previous one"
-        if isinstance(error, duckdb.OutOfMemoryException):
+        if not shows_damage(error):
             raise WarehouseError(message) from error
         raise WarehouseDamaged(f"{message}; {DAMAGED_REMEDY}", warehouse.stat().st_ino) from error
+    finally:
+        with contextlib.suppress(duckdb.Error):
+            connection.execute("DETACH published; RESET memory_limit")
 
 
 def _sequence_number(snapshot: Path) -> int:

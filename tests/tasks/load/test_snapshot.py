@@ -85,7 +85,7 @@ def test_a_snapshot_on_a_full_disk_leaves_nothing(warehouse: Path, full_disk: Pa
 @pytest.mark.fault(
     stage="publish",
     done="a block of a column that nobody asks for is damaged",
-    holds="one sentence with the table, and the remedy; readers keep the previous snapshot",
+    holds="one sentence with the cause and the remedy; readers keep the previous snapshot",
 )
 @pytest.mark.parametrize("column", ["free_disk_bytes", "governor"])
 def test_a_snapshot_with_a_column_that_cannot_be_read_is_not_published(
@@ -108,15 +108,27 @@ def test_a_snapshot_with_a_column_that_cannot_be_read_is_not_published(
     with warehouse.open("r+b") as stream:
         stream.seek(3 * 4096 + block * block_bytes + 5_000)
         stream.write(b"damaged")
-    # when it is published, then one sentence says which table cannot be read
+    # when it is published, then one sentence states that it is damaged
     with pytest.raises(
-        WarehouseDamaged, match=r"device_conditions.*Corrupt database.*etfarm warehouse rebuild"
+        WarehouseDamaged, match=r"cannot be read.*Corrupt database.*etfarm warehouse rebuild"
     ) as refused:
         publish_snapshot(warehouse, snapshots)
     assert refused.value.inode == warehouse.stat().st_ino
     # and readers have the snapshot of before, and nothing else is left
     assert newest_snapshot(snapshots) == first
     assert sorted(snapshots.iterdir()) == [snapshots / "current", first]
+
+
+def test_a_warehouse_whose_copy_cannot_be_opened_is_not_called_damaged(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a machine without a further file to open
+    monkeypatch.setattr(tasks.load.snapshot, "literal", lambda _: "'/missing/copy.duckdb'")
+    # when a snapshot is published, then nothing suggests a rebuild
+    with pytest.raises(WarehouseError, match="cannot be read") as refused:
+        publish_snapshot(warehouse, tmp_path / "snapshots")
+    assert not isinstance(refused.value, WarehouseDamaged)
+    assert list((tmp_path / "snapshots").iterdir()) == []
 
 
 @pytest.mark.fault(
