@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -22,7 +23,7 @@ _LARGE = ("adbutils", "duckdb", "hypothesis", "numpy", "pandas", "paramiko", "pr
 _LEAST_DEADLINE_S = 10 * SCALE  # importing SCALE measures the machine once for all forks
 _TIMES_SLOWER = 4
 # Importing the fixtures of all rooms would take longer than most tests.
-_PLUGINS = ("sql.conftest", "tasks.conftest", "flows.warehouse.conftest", "fixtures.command", "fixtures.examples")
+_PLUGINS = ("sql.conftest", "tasks.conftest", "flows.conftest", "fixtures.command", "fixtures.examples")
 _FIXTURES = ("--noconftest", *(word for name in _PLUGINS for word in ("-p", f"tests.{name}")))
 _REFUSED = 100  # an exit code that pytest does not have
 
@@ -83,6 +84,8 @@ class Runs:
         """Run tests without a fault, all if none is named; name those that fail then and leave them out later."""
         self._exit_code(None, tests)
         notes = {test: Note(**note) for test, note in json.loads(self._noted.read_text()).items()}
+        if not notes:
+            sys.exit("no test ran without a fault; see the error of pytest above")
         print("".join(f"left out, fails without a fault: {test}\n" for test in notes if notes[test].has_failed), end="")
         self._notes = {test: note for test, note in notes.items() if not note.has_failed}
 
