@@ -18,7 +18,7 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
 
 
 def nights_beside(night: str, nights: Iterable[str]) -> str:
-    """Return the nights (YYYY-MM-DD) before and after another one as the end of a message, the newest after all."""
+    """Return the end of an error message with the nights before and after an unknown `night`, all YYYY-MM-DD."""
     ordered = sorted(nights)
     beside = [*[each for each in ordered if each < night][-1:], *[each for each in ordered if each > night][:1]]
     return f"; nearest: {' and '.join(beside)}" if beside else ""

@@ -95,7 +95,10 @@ _CHECKS: dict[str, tuple[Callable[[Subject], Finding], str | None]] = {
 
 
 def certify(spec: DeviceSpec, data_dir: Path, night: date) -> Generator[str, None, None]:
-    """Yield `status: check, time: text` as each check ends; at the end, remove all files from the device."""
+    """Yield `status: check, time: text` as each check ends; one that failed stops only those that need it.
+
+    At the end, all files of the certification are removed from the device.
+    """
     with open_subject(spec, data_dir, night) as subject:
         stopped: set[str] = set()
         try:

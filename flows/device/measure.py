@@ -48,7 +48,10 @@ Show = Callable[[str, SessionRecord], object]
 
 
 def measure_device(job: DeviceJob, show: Show = log_failed) -> DeviceTally:
-    """Run all remaining sessions of a device; `stopped_by` of the tally is why nothing more could be recorded."""
+    """Run all remaining sessions of a device; a failure is recorded, and the next session starts.
+
+    `stopped_by` of the tally is why nothing more could be recorded, such as a full disk.
+    """
     run, finish = _DeviceRun(job, show), FinishBy(job.finish_by)
     with log_context(sweep=job.sweep.sweep_id, device=job.device.name):
         try:

@@ -20,6 +20,7 @@ from tasks.store.workspace import Workspace
 UNREACHABLE = "unreachable"
 _UNUSABLE = "unusable"
 _AT_ONCE = 32
+_QUEUE_COLUMNS = ("device", "turn", "sweep", "priority", "process", "since")
 
 
 @dataclass(frozen=True)
@@ -96,16 +97,12 @@ def _probe_state(spec: DeviceSpec) -> tuple[str, str | None]:
     return (f"leased by {holder}" if holder else "idle"), None
 
 
-_COLUMNS = ("device", "turn", "sweep", "priority", "process", "since")
-_MAX_DEVICES_AT_ONCE = 32
-
-
 def queue_text(inventory: Path, form: str) -> Iterator[str]:
     """Yield the rows of each device: the holder, then those that wait, or why it cannot be asked; InputError."""
     listed = load_inventory(inventory)
-    with ThreadPoolExecutor(_MAX_DEVICES_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
         rows = [row for each in pool.map(partial(_device_rows, listed.labs), listed.devices) for row in each]
-    return as_text(_COLUMNS, [rows], form, widest_cell=200)
+    return as_text(_QUEUE_COLUMNS, [rows], form, widest_cell=200)
 
 
 def _device_rows(labs: Collection[str], spec: DeviceSpec) -> list[tuple[Any, ...]]:

@@ -52,7 +52,7 @@ _MAX_AHEAD_S = 60.0
 
 
 def check_setup(workspace: Workspace, inventory: Path) -> list[Finding]:
-    """Run all checks in parallel, for 12 s at most; raises InputError if the inventory cannot be read."""
+    """Run all checks in parallel; one that has not ended after 12 s becomes a finding. InputError of the inventory."""
     entries = load_inventory(inventory)
     calls = {check.__name__: partial(check, workspace, entries.reached) for check in CHECKS}
     calls["lab_workers"] = partial(lab_workers, entries.labs)

@@ -45,7 +45,10 @@ def clear_leftovers(workspace: Workspace) -> None:
 
 
 def find_leftovers(workspace: Workspace, inventory: Path) -> list[Finding]:
-    """List what killed sweeps left here and on devices; raises InputError if the inventory cannot be read."""
+    """List unfinished files, damaged databases, an unusable snapshot, quarantined devices and leftovers on devices.
+
+    Raises InputError if the inventory cannot be read.
+    """
     folders, findings = (workspace.root, workspace.store.folders_with_unfinished), list[Finding]()
     for path in leftovers_below(*folders):
         text = f"{path}: left by a killed process ({_size(path)}); the next sweep removes it"

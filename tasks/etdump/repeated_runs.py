@@ -63,7 +63,10 @@ class Template:
         self._can_repeat = bool((self._compared[fields[:, None] + np.arange(4)] > 0).all())
 
     def times(self, step: int, runs: int) -> Iterator[list[Positions]]:
-        """Yield starts and ends, a row per run, of this run and up to `runs` - 1 that repeat it every `step` bytes."""
+        """Yield starts and ends, a row per run, of this run and those that repeat it each `step` bytes, some at a time.
+
+        Together `runs` at most; the first one that differs ends the iteration.
+        """
         if not self._can_repeat or self._buffer.size_bytes >= _MAX_FILE_BYTES:
             yield [at[np.newaxis] for at in self._times]
             return

@@ -101,10 +101,9 @@ def make_linear(module: Any) -> None:
 
 
 def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:
-    """Return the module with int8 weights per channel: activations calibrated, or
-    dynamic quantization (linear layers only).
+    """Return the module with int8 weights per channel; activations calibrated, or dynamic quantization.
 
-    Raises NotApplicableError if nothing can be quantized.
+    Dynamic quantization is of linear layers only. Raises NotApplicableError if nothing can be quantized.
     """
     import torch
     from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (

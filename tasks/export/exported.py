@@ -204,7 +204,7 @@ class Export:
 
     @property
     def delegate_calls(self) -> tuple[tuple[int, int, str], ...] | None:
-        """Those of `program_method`; None if it cannot be read."""
+        """Chain, instruction and backend of each call of a delegate; None if the program cannot be read."""
         return self.program_method.delegate_calls if self.program_method else None
 
     @cached_property

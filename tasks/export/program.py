@@ -88,6 +88,7 @@ class ProgramMethod:
 
     @property
     def delegate_calls(self) -> tuple[tuple[int, int, str], ...]:
+        """Chain, instruction and backend of each call of a delegate."""
         return tuple((each.chain, each.instruction, each.delegate) for each in self.calls if each.delegate is not None)
 
 

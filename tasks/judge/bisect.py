@@ -47,7 +47,10 @@ class MeasuredNight:
 
 
 def find_series(word: str, only: Mapping[str, str | None], candidates: Iterable[SeriesOnDevice]) -> SeriesOnDevice:
-    """Return the only series of a model, or with an id of 6 characters or more, of `only`; InputError for others."""
+    """Return the series of a model, or by 6 or more characters of its id; InputError unless exactly one matches.
+
+    `only` gives device and precision (None: any).
+    """
     series = list(candidates)
     matches = [each for each in series if each.model == word or (len(word) >= 6 and each.series_id.startswith(word))]
     if not matches:

@@ -149,7 +149,7 @@ class Decisions:
 
 
 def read_decisions(store: "BundleStore") -> Decisions:
-    """Return the decisions of a store, and its damaged files; BundleError if it does not answer."""
+    """Return the decisions of a store; `damaged` has a sentence per damaged file. BundleError without an answer."""
     records, damaged = [], []
     for path, content in store.decisions().items():
         parsed = _parse(content, path)

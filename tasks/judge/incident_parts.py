@@ -143,6 +143,7 @@ def _part_of(
 
 def _last_good(row: dict[str, Any], by_night: Mapping[date, dict[str, Any]]) -> tuple[date | None, str | None]:
     """Return the last good night before the step that a night is in, and its cell; None for both without one."""
+    # The baseline may end within the step: one good night does not end it.
     is_within = None not in (row["since"], row["baseline_to"]) and row["baseline_to"] >= row["since"]
     first = by_night.get(row["since"], row) if is_within else row
     return first["baseline_to"], first["baseline_cell"]

@@ -269,7 +269,7 @@ def _select_night(night: date, matching: list[SeriesNight]) -> list[SeriesNight]
 
 
 def _find_series(workspace: Workspace, series: Selector) -> tuple[Selector, list[SeriesNight]]:
-    """Return the selector with the model's name, and the nights that match; InputError if a value or all is unknown."""
+    """Return the selector with the model's name, and the nights that match; InputError for unknown values or none."""
     nights = list_series_nights(workspace.warehouse)
     if series.model and (model := find_model(series.model, short_names(each.model for each in nights))):
         series = series.model_copy(update={"model": model})

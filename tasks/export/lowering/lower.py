@@ -197,7 +197,10 @@ class _Program:
 
 
 def _choose_program(model: _Model, folder: Path, log: Path | None) -> _Program:
-    """Write the program with the passes, or without them if that is twice as near; raises the last one's error."""
+    """Write the program to `folder`, with the passes, or without them if those fail or make it wrong.
+
+    The one without must be less than half as far from eager PyTorch. Raises the error of the last one if none works.
+    """
     passes = Passes(inputs_by_shape(model.cases))
     chosen = _try_program(model, passes, folder / "with-passes", log)
     if passes.applied and (isinstance(chosen, Exception) or chosen.worst.is_far):

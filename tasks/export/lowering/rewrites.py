@@ -182,6 +182,7 @@ def _can_become_slice_or_view(node: Any) -> bool:
     """Whether a node reads a floating-point tensor of fixed sizes, with nothing quantized beside it."""
     import torch
 
+    # XNNPACK's slices and reshapes of quantized tensors cannot change the scale.
     parts = [user for user in node.users if user.target is operator.getitem]
     readers = [user for part in (parts or [node]) for user in part.users]
     source = node.args[0] if node.args else None

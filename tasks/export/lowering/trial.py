@@ -71,7 +71,10 @@ def execute_on_host(pte: Path, cases: Sequence[CaseInputs], log: Path | None) ->
 def execute_each(
     pte: Path, cases: Iterable[CaseInputs], log: Path | None, *, again: bool
 ) -> Iterator[tuple[CaseInputs, Outputs]]:
-    """Yield each case with its outputs; load the program once, or `again` for each. FarmError as before."""
+    """Yield each case with its outputs; load the program once, or (`again`) for each case, so that its state is new.
+
+    The program must have been tried. Raises FarmError as `execute_on_host` does.
+    """
     load: Callable[[], Any] | None = None
     for case in cases:
         load = _load(pte) if load is None or again else load

@@ -111,7 +111,10 @@ _RESTRICTED = re.compile(rf"You marked (\S+) as dynamic|values of (?:\S+ = )?({_
 
 @contextmanager
 def noted_guards(module: Any, dynamic_shapes: Any) -> Iterator[None]:
-    """Add to an error of torch.export which dimension of an input it is about, and the stack, as notes."""
+    """Add to an error of torch.export, as notes, which dimension of an input it is about, and the stack.
+
+    refusals.csv and `explain_error` read these notes.
+    """
     logger, guards = logging.getLogger(_LOGGER), _Guards()
     before = logger.level, logger.handlers
     logger.setLevel(logging.INFO)
