@@ -46,6 +46,10 @@ def with_word(at: int, value: int) -> bytes:
 
 
 BAD_NAME_AT = WHOLE.index(b"DELEGATE_CALL\0")
+(ROOT_AT,) = struct.unpack_from("<I", WHOLE, ROOT_OFFSET_AT)
+ROOT_AT += ROOT_OFFSET_AT
+VTABLE_AT = ROOT_AT - struct.unpack_from("<i", WHOLE, ROOT_AT)[0]
+VTABLE_BYTES, TABLE_BYTES = struct.unpack_from("<HH", WHOLE, VTABLE_AT)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +67,11 @@ BAD_NAME_AT = WHOLE.index(b"DELEGATE_CALL\0")
         (build_etdump([Run([Profile(b"\xff\xfe")])]), "is not text"),
         (WHOLE[: BAD_NAME_AT + 13] + b"S" + WHOLE[BAD_NAME_AT + 14 :], "does not end with a zero byte"),
         (with_word(BAD_NAME_AT - 4, 2**32 - 1), "the end of a name points to byte"),
+        (with_word(BAD_NAME_AT - 4, len(WHOLE) - BAD_NAME_AT), f"the end of a name points to byte {len(WHOLE)} of"),
+        (build_etdump([Run([Profile("x" * 4097)])]), "a name has 4097 bytes, more than 4096"),
+        (with_word(VTABLE_AT, TABLE_BYTES << 16 | 0xFFFF), f"the vtable of the root points to byte {VTABLE_AT} of"),
+        (with_word(VTABLE_AT, 0xFFFF << 16 | VTABLE_BYTES), f"the root points to byte {ROOT_AT} of"),
+        (with_word(VTABLE_AT, 5 << 16 | VTABLE_BYTES), "of the root lies outside its table"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
