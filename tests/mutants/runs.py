@@ -23,7 +23,10 @@ _LARGE = ("adbutils", "duckdb", "hypothesis", "numpy", "pandas", "paramiko", "pr
 _LEAST_DEADLINE_S = 10 * SCALE  # importing SCALE measures the machine once for all forks
 _TIMES_SLOWER = 4
 # Importing the fixtures of all rooms would take longer than most tests.
-_PLUGINS = ("sql.conftest", "tasks.conftest", "flows.conftest", "fixtures.command", "fixtures.examples")
+_PLUGINS = (
+    *("sql.conftest", "tasks.conftest", "flows.conftest", "fixtures.command", "fixtures.devices", "fixtures.examples"),
+    "fixtures.s3",
+)
 _FIXTURES = ("--noconftest", *(word for name in _PLUGINS for word in ("-p", f"tests.{name}")))
 _REFUSED = 100  # an exit code that pytest does not have
 

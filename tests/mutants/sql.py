@@ -135,9 +135,9 @@ def _noting_reader(noting: Noting, path: Path) -> Iterator[Any]:
     with _open_read_only(path) as connection:
 
         class Reader:
-            def execute(self, text: str) -> duckdb.DuckDBPyConnection:
+            def execute(self, text: str, *parameters: object) -> duckdb.DuckDBPyConnection:
                 noting.words |= set(_WORD.findall(text))
-                return connection.execute(text)
+                return connection.execute(text, *parameters)
 
         yield Reader()
 
@@ -157,6 +157,7 @@ def _keep_loads(patch: pytest.MonkeyPatch, folder: Path, noting: Noting) -> None
         return pickle.loads(file.read_bytes())
 
     def replay_session(maker: fixture.BundleMaker, *given: Any, **changes: Any) -> Any:
+        maker.bundles.mkdir(parents=True, exist_ok=True)  # in which a test may write a file
         return replay(maker, (given, changes), lambda: session(maker, *given, **changes))
 
     def replay_load(maker: fixture.BundleMaker, *paths: Path) -> Any:

@@ -68,6 +68,10 @@ VTABLE_BYTES, TABLE_BYTES = struct.unpack_from("<HH", WHOLE, VTABLE_AT)
         (WHOLE[: BAD_NAME_AT + 13] + b"S" + WHOLE[BAD_NAME_AT + 14 :], "does not end with a zero byte"),
         (with_word(BAD_NAME_AT - 4, 2**32 - 1), "the end of a name points to byte"),
         (with_word(BAD_NAME_AT - 4, len(WHOLE) - BAD_NAME_AT), f"the end of a name points to byte {len(WHOLE)} of"),
+        (
+            build_etdump([Run([Profile(number=number) for number in range(2049)])]),
+            "it has 2049 different names, more than",
+        ),
         (build_etdump([Run([Profile("x" * 4097)])]), "a name has 4097 bytes, more than 4096"),
         (with_word(VTABLE_AT, TABLE_BYTES << 16 | 0xFFFF), f"the vtable of the root points to byte {VTABLE_AT} of"),
         (with_word(VTABLE_AT, 0xFFFF << 16 | VTABLE_BYTES), f"the root points to byte {ROOT_AT} of"),
