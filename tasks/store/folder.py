@@ -165,8 +165,10 @@ def read_folders(folders: Iterable[Path], *, skip_damaged: bool) -> Iterator[Ses
     """Yield the record of each bundle that has one; raises BundleError where it is damaged, unless skipped."""
     for folder in folders:
         try:
-            if (folder / RECORD).exists():
-                yield read_record(folder)
+            with contextlib.suppress(PermissionError):  # reading the record reports it
+                if not (folder / RECORD).exists():
+                    continue
+            yield read_record(folder)
         except BundleError:
             if not skip_damaged:
                 raise

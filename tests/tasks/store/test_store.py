@@ -1,8 +1,10 @@
 """Stores of bundles keep one promise, in a folder and in object storage: complete or absent, and never replaced."""
 
+import errno
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -215,6 +217,32 @@ def test_a_damaged_record_is_an_error_unless_such_bundles_are_skipped(
         list(store.records(NIGHT.sweep_id))
     assert [record.session_id for record in store.records(NIGHT.sweep_id, skip_damaged=True)] == [good]
     assert store.session_ids(NIGHT.sweep_id) == sorted([damaged, good])
+
+
+@pytest.mark.fault
+def test_a_bundle_that_belongs_to_another_user_is_one_sentence_unless_it_is_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a shared folder with a bundle whose folder this user may not enter
+    store = Workspace(tmp_path / "var").store
+    foreign, own = publish(store, tmp_path, 1), publish(store, tmp_path, 2)
+
+    def forbid(name: str) -> None:
+        real = getattr(os, name)
+
+        def call(path: Any, *rest: Any, **more: Any) -> Any:
+            if f"{foreign}{os.sep}" in str(path):
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return real(path, *rest, **more)
+
+        monkeypatch.setattr(os, name, call)
+
+    for name in ("stat", "open"):
+        forbid(name)
+    # then its records state it, and those of other bundles can be read
+    with pytest.raises(BundleError, match=f"{foreign}.*Permission denied"):
+        list(store.records(NIGHT.sweep_id))
+    assert [record.session_id for record in store.records(NIGHT.sweep_id, skip_damaged=True)] == [own]
 
 
 SWEEP = "smoke-2026-01-02"
