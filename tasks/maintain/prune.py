@@ -14,6 +14,7 @@ from devices.errors import FarmError
 from sql.warehouse import open_read_only, writing
 from tasks.bundle.names import RECORD
 from tasks.bundle.record import BundleError, SessionRecord
+from tasks.judge.refresh import judge_series
 from tasks.load.snapshot import publish
 from tasks.runner.manifest import MANIFEST, RunnerError, read_runner
 from tasks.store.archives import SUFFIX, archive_path, pack_bundles, packed_records, unpack_bundles, verify_archive
@@ -133,6 +134,7 @@ def _remove_events(warehouse: Path, before: date) -> None:
         connection.execute(f"DELETE FROM event WHERE run_id IN ({old_runs})")
         now = datetime.now(UTC).replace(tzinfo=None)
         connection.execute("INSERT INTO thinned_session SELECT session_key, ? FROM old_session", [now])
+        judge_series(connection)  # after an update of etfarm, this may be the first transaction
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import pytest
 
 from sql.warehouse import query
 from tasks.bundle.record import BundleError
+from tasks.load.snapshot import newest_snapshot
 from tasks.maintain.prune import Plan, pack_sweep, prune, prune_lock
 from tasks.store.archives import zstd
 from tests.fixtures.command import DataFolder, Etfarm
@@ -75,6 +76,16 @@ def test_a_pruned_farm_answers_as_before(data_folder: DataFolder, etfarm: Etfarm
     tar = zstd.decompress((data_folder.bundles / f"{OLD}.tar.zst").read_bytes())
     subprocess.run(["tar", "-xf", "-", "-C", str(tmp_path)], input=tar, check=True)
     assert contents(tmp_path / OLD) == before
+
+
+def test_a_prune_right_after_an_update_publishes_all_verdicts(data_folder: DataFolder, etfarm: Etfarm) -> None:
+    # given a warehouse whose cells the first writer of this version computes again
+    verdicts = data_folder.ask("FROM verdict ORDER BY ALL")
+    with duckdb.connect(str(data_folder.warehouse)) as connection:
+        connection.execute("DELETE FROM schema_part WHERE name = 'cells'")
+    # when that is a prune, then its snapshot has the verdicts of before
+    assert etfarm(*PRUNE)[0] == 0
+    assert query(newest_snapshot(data_folder.workspace.snapshots), "FROM verdict ORDER BY ALL")[1] == verdicts != []
 
 
 def test_a_late_session_joins_the_archive_of_its_sweep(data_folder: DataFolder, etfarm: Etfarm, tmp_path: Path) -> None:
