@@ -15,7 +15,7 @@ SELECT
     sum(invalid)::BIGINT AS invalid,
     sum(wall_s) / 3600 AS busy_hours,
     max(temperature_c) AS max_temperature_c,
-    any_value(build) AS build
+    max_by(build, started_at) AS build
 FROM _sweep_device
 JOIN sweep USING (sweep_id)
 JOIN device USING (device_id)

@@ -9,7 +9,7 @@ SELECT
     count(*) AS sessions,
     min(session_id) AS session_id
 FROM failed_session
-JOIN (SELECT name AS device, any_value(transport) AS transport FROM device GROUP BY name) AS reached USING (device)
+JOIN (SELECT name AS device, min(transport) AS transport FROM device GROUP BY name) AS reached USING (device)
 WHERE night IS NOT NULL AND NOT superseded
 GROUP BY night, device, emulated, transport, status, reason_code
-ORDER BY night, sessions DESC, device, reason_code;
+ORDER BY night, sessions DESC, device, reason_code, status, without_times;

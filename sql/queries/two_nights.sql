@@ -20,5 +20,5 @@ FULL JOIN (FROM series_verdict WHERE night = $after AND metric = 'latency') AS a
 JOIN series USING (series_id)
 ORDER BY
     abs(ln(nullif(after.value, 0) / nullif(before.value, 0))) DESC NULLS LAST, series.model, device, series.threads,
-    series.precision, series.variant
+    series.precision, series.variant, series_id
 LIMIT $max_rows;
