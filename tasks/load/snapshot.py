@@ -194,7 +194,7 @@ def _read_columns(connection: "duckdb.DuckDBPyConnection", copy: Path, warehouse
         raise WarehouseDamaged(f"{message}; {DAMAGED_REMEDY}", warehouse.stat().st_ino) from error
     finally:
         with contextlib.suppress(duckdb.Error):
-            connection.execute("DETACH published; RESET memory_limit")
+            connection.execute("RESET memory_limit; DETACH published")
 
 
 def _sequence_number(snapshot: Path) -> int:
