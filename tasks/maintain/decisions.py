@@ -189,9 +189,7 @@ def store_decisions(warehouse: Path, decisions: Decisions) -> int:
             statements = {file.name: file.text for file in sql_files("loading")}
             connection.execute("".join(statements[name] for name in _ADDING))
             connection.unregister("new_decision")
-        notes = {record.id for record in decisions.records if record.kind == "note"}
-        if any(notes.isdisjoint((record.id, record.revokes)) for record in missing):
-            judge_series(connection)
+            judge_series(connection)  # also after a note: this may be the first transaction of a version of etfarm
         return len(rows)
 
 

@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -78,13 +79,16 @@ def test_a_pruned_farm_answers_as_before(data_folder: DataFolder, etfarm: Etfarm
     assert contents(tmp_path / OLD) == before
 
 
-def test_a_prune_right_after_an_update_publishes_all_verdicts(data_folder: DataFolder, etfarm: Etfarm) -> None:
+@pytest.mark.parametrize("words", [PRUNE, ("decisions", "note", "fan replaced", "--device", "host")])
+def test_a_prune_or_a_note_right_after_an_update_publishes_all_verdicts(
+    data_folder: DataFolder, etfarm: Etfarm, words: Sequence[object]
+) -> None:
     # given a warehouse whose cells the first writer of this version computes again
     verdicts = data_folder.ask("FROM verdict ORDER BY ALL")
     with duckdb.connect(str(data_folder.warehouse)) as connection:
         connection.execute("DELETE FROM schema_part WHERE name = 'cells'")
-    # when that is a prune, then its snapshot has the verdicts of before
-    assert etfarm(*PRUNE)[0] == 0
+    # when that is one of these, then its snapshot has the verdicts of before
+    assert etfarm(*words)[0] == 0
     assert query(newest_snapshot(data_folder.workspace.snapshots), "FROM verdict ORDER BY ALL")[1] == verdicts != []
 
 
