@@ -132,7 +132,8 @@ def test_what_makes_a_cell_inaccurate_is_in_the_views_and_in_its_figures(farm: B
     assert tokens == [("fp32", 0, None), ("host", 2, 0.25)]
     figures = dict(farm.ask("SELECT model, inaccuracy FROM _inaccurate_cell JOIN cell USING (cell)"))
     for model, expected in {
-        "top-1": {"judged_top1": 0.125, "min_top1": 0.99, "sessions": 1, "inaccurate_sessions": 1},
+        "top-1": {"judged_top1": 0.125, "min_top1": 0.99, "sessions": 1, "inaccurate_sessions": 1}
+        | {"snr_host_db": 120, "min_snr_host_db": 35},
         "text": {"first_difference": 2},
         "fault": {"nonfinite_mismatches": 3, "cause": "exp of NaN is 0"},
         "samples": {"samples": 4, "samples_below": 1, "worst_sample": "b.png", "score": 0.5, "min_score": 0.75},

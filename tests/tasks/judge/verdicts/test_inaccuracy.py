@@ -16,6 +16,10 @@ FIGURES |= {"sessions": 8, "inaccurate_sessions": 3}
     ("figures", "reasons"),
     [
         ({"snr_db": 2.5, "min_snr_db": 10.0}, "(SNR 2.5 dB against same precision, limit 10 dB)"),
+        (
+            {"snr_host_db": 2.5, "min_snr_host_db": 10.0, "snr_fp32_db": 1.5, "min_snr_fp32_db": 20.0},
+            "(SNR 2.5 dB against same program on the host, limit 10 dB, SNR 1.5 dB against fp32, limit 20 dB)",
+        ),
         ({"snr_db": 10.0, "min_snr_db": 10.0, "first_difference": 0}, "(token 0 differs)"),
         ({"snr_db": 2.5, "first_difference": 2}, "(token 2 differs)"),
         ({"judged_top1": 0.125, "min_top1": 0.99}, "(top-1 12.5 %, limit 99.0 %)"),
