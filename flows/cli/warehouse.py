@@ -77,12 +77,14 @@ def rebuild(
     stay forgotten; events that `etfarm warehouse prune` removed come back.
     """
     from flows.warehouse.rebuild import rebuild_warehouse
+    from tasks.results.text import numbered
 
     with _progress_on_stderr():
         done = rebuild_warehouse(Workspace(data_dir, warehouse, bundles))
     for line in done.differing:
         show(line)
-    compared = f"{len(done.differing)} views differ" if done.differing else "all views are identical"
+    views = numbered(len(done.differing), "view differs", "views differ")
+    compared = views if done.differing else "all views are identical"
     compared = compared if done.compared else "nothing to compare with"
     thinned = f"; events of {done.thinned} thinned sessions are back" if done.thinned else ""
     show(f"{done.sessions} sessions, {compared}{thinned}")

@@ -20,6 +20,7 @@ DELETE FROM event WHERE run_id IN (SELECT run_id FROM run WHERE session_key IN (
 DELETE FROM run WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM typical_run WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM run_summary WHERE session_key IN (SELECT session_key FROM forgotten);
+DELETE FROM session_summary WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM session_node WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM session_time WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM session_statistic WHERE session_key IN (SELECT session_key FROM forgotten);

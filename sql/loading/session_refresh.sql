@@ -38,3 +38,23 @@ FROM new_event
 JOIN typical_run USING (run_id)
 WHERE session_key IN (SELECT session_key FROM new_run)
 GROUP BY session_key, node_id;
+
+INSERT INTO session_summary BY NAME
+SELECT
+    session_key,
+    count(*) FILTER (NOT is_warmup) AS runs,
+    count(*) FILTER (is_warmup) AS warmup_runs,
+    median(execute_ns) FILTER (NOT is_warmup) / 1e6 AS median_ms,
+    mad(execute_ns) FILTER (NOT is_warmup) / 1e6 AS mad_ms,
+    avg(execute_ns) FILTER (NOT is_warmup) / 1e6 AS mean_ms,
+    stddev_samp(execute_ns) FILTER (NOT is_warmup) / 1e6 AS sd_ms,
+    min(execute_ns) FILTER (NOT is_warmup) / 1e6 AS min_ms,
+    max(execute_ns) FILTER (NOT is_warmup) / 1e6 AS max_ms,
+    quantile_cont(execute_ns, [0.25, 0.75, 0.9, 0.95, 0.99]) FILTER (NOT is_warmup) AS quantiles_ns,
+    sum(unattributed_ns) FILTER (typical_run.run_id IS NOT NULL) AS unattributed_ns
+FROM run
+JOIN run_summary USING (session_key, run_id)
+LEFT JOIN typical_run USING (session_key, run_id)
+JOIN session USING (session_key)
+WHERE status = 'succeeded' AND mode = 'timing' AND session_key IN (SELECT session_key FROM new_run)
+GROUP BY session_key;

@@ -41,7 +41,7 @@ _CONTRADICTIONS = {
     "session without sources": "sessions without the sources of their operators",
 }
 """By the values of finding in the query check_rows."""
-_SESSION_AGGREGATES = ("typical_run", "run_summary", "session_node")
+_SESSION_AGGREGATES = ("typical_run", "run_summary", "session_summary", "session_node")
 CELL_AGGREGATES = (
     "session_time", "cell_time", "cell_node", "cell_operator", "cell_made_from", "cell_output", "series_night",
 )  # fmt: skip

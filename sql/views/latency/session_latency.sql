@@ -1,28 +1,7 @@
--- Reads: run, run_summary, typical_run, session, _timing_session, session_time, session_statistic, cell_accuracy
+-- Reads: _timing_session, session_summary, session_time, session_statistic, cell_accuracy
 -- Every timing session that succeeded: the unit of statistics. Warm-up runs are excluded from every number. The columns
 -- from settled_after_runs to is_bimodal need 10 measured runs; they are NULL below.
 CREATE OR REPLACE VIEW session_latency AS
-WITH
-latency AS (
-    SELECT
-        session_key,
-        sweep_id,
-        count(*) FILTER (NOT is_warmup) AS runs,
-        count(*) FILTER (is_warmup) AS warmup_runs,
-        median(execute_ns) FILTER (NOT is_warmup) / 1e6 AS median_ms,
-        mad(execute_ns) FILTER (NOT is_warmup) / 1e6 AS mad_ms,
-        quantile_cont(execute_ns, [0.25, 0.75, 0.9, 0.95, 0.99]) FILTER (NOT is_warmup) AS quantiles_ns,
-        min(execute_ns) FILTER (NOT is_warmup) / 1e6 AS min_ms,
-        max(execute_ns) FILTER (NOT is_warmup) / 1e6 AS max_ms,
-        avg(execute_ns) FILTER (NOT is_warmup) / 1e6 AS mean_ms,
-        stddev_samp(execute_ns) FILTER (NOT is_warmup) / 1e6 AS sd_ms,
-        sum(unattributed_ns) FILTER (typical_run.run_id IS NOT NULL) AS unattributed_ns
-    FROM run
-    JOIN run_summary USING (session_key, run_id)
-    LEFT JOIN typical_run USING (session_key, run_id)
-    JOIN session USING (session_key)
-    GROUP BY session_key, sweep_id
-)
 SELECT
     COLUMNS(_cell_name()),
     session_id,
@@ -94,8 +73,8 @@ SELECT
     series_id,
     runner_source,
     COLUMNS(_cell_content())
-FROM latency
-JOIN _timing_session USING (session_key, sweep_id)
+FROM _timing_session
+JOIN session_summary USING (session_key)
 LEFT JOIN session_time USING (session_key)
 LEFT JOIN session_statistic USING (session_key)
 LEFT JOIN (SELECT cell, sweep_id, accuracy FROM cell_accuracy) AS cell_accuracy USING (cell, sweep_id);

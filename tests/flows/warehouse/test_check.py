@@ -65,10 +65,13 @@ DAMAGES: dict[str, tuple[Callable[[DataFolder], object], list[str]]] = {
         changed("DELETE FROM session_node WHERE session_key = 2"),
         ["session_node is not what its sessions give (10 rows, 15 computed)"],
     ),
-    "lost events": (changed("DELETE FROM event WHERE run_id = 1"), ["1 runs without events", "run_summary is not"]),
+    "lost events": (
+        changed("DELETE FROM event WHERE run_id = 1"),
+        ["1 runs without events", "run_summary is not", "session_summary is not"],
+    ),
     "a run that is stored twice": (
         changed("INSERT INTO run SELECT * FROM run WHERE run_id = 1"),
-        ["1 runs that are stored twice", "whose number of runs is not", "run_summary is not"],
+        ["1 runs that are stored twice", "whose number of runs is not", "run_summary is not", "session_summary is not"],
     ),
     "a session without its place in the ledger": (
         changed("DELETE FROM load_ledger WHERE session_key = 2"),
