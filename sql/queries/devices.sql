@@ -23,6 +23,6 @@ LEFT JOIN (
 WHERE ($sweep_id IS NULL AND night IS NOT NULL) OR sweep_id = $sweep_id
 WINDOW of_night AS (PARTITION BY device, night)
 QUALIFY $sweep_id IS NOT NULL OR row_number() OVER (
-        PARTITION BY device ORDER BY night DESC, started_at DESC, transport, build
+        PARTITION BY device ORDER BY night DESC, started_at DESC, device_overview
     ) = 1
 ORDER BY $sweep_id IS NOT NULL AND without_times IS NOT NULL, device, started_at;
