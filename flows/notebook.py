@@ -26,6 +26,8 @@ from tasks.store.workspace import Workspace
 
 @dataclass(frozen=True)
 class Session:
+    """One session, with a row per run and per operator."""
+
     facts: "pd.Series[Any]"
     """The columns of session_overview."""
     runs: pd.DataFrame

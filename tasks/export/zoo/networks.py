@@ -59,7 +59,7 @@ def _bert(**sizes: int) -> Example:
 
 
 def whisper_tiny_encoder() -> Example:
-    """Return the encoder of Whisper-tiny (arXiv:2212.04356; 4 layers of 384) for a (1, 80, 3000) mel spectrogram."""
+    """Return Whisper-tiny's encoder (arXiv:2212.04356; 4 layers of 384) for a (1, 80, 3000) mel spectrogram of 30 s."""
     import torch
     from transformers import WhisperConfig
     from transformers.models.whisper.modeling_whisper import WhisperEncoder
