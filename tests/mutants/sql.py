@@ -54,6 +54,8 @@ _FILLS = {
         "cell",
     },
     "cell_add": {"cell"},
+    "decision_add": {"decision"},
+    "decision_touched": {"series_verdict", "comparison_result"},
 }
 """What a file of sql/loading fills, as queries name it."""
 # Loading is tried first: modules that keep its files must be imported with the fault, and not before.

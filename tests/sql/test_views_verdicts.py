@@ -169,9 +169,15 @@ def decided(kind: Kind, day: int | None, revokes: str | None = None, number: int
 def test_a_users_decision_about_a_slow_night_decides_what_is_compared(
     copied_farm: BundleMaker, kind: Kind, verdicts: list[tuple[str, int]]
 ) -> None:
-    assert verdicts_of(copied_farm, kind)[3] == (4, "suspected")
-    store_decisions(copied_farm.warehouse, decided(kind, 4, number=len(kind)))
+    before = verdicts_of(copied_farm, kind)
+    assert before[3] == (4, "suspected")
+    made = decided(kind, 4, number=len(kind))
+    store_decisions(copied_farm.warehouse, made)
     assert verdicts_of(copied_farm, kind, "verdict, baseline_nights")[3:] == verdicts
+    # and its revocation judges as if it had not been made
+    revocation = decided("revocation", None, made.records[0].id, 50)
+    store_decisions(copied_farm.warehouse, Decisions(made.records + revocation.records))
+    assert verdicts_of(copied_farm, kind) == before
 
 
 def test_a_note_and_its_revocation_leave_all_verdicts_as_they_were_judged(copied_farm: BundleMaker) -> None:
