@@ -22,8 +22,11 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=usual)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="etfarm-pages-") as folder:
-        before, after = Path(folder) / "before.duckdb", Path(folder) / "warehouse.duckdb"
+        after = Path(folder) / "warehouse.duckdb"
+        before = Path(folder) / "before" / after.name  # each page names its source
         write_big_farm(after, asked.devices, asked.models, asked.nights, has_copies=True)
+        before.parent.mkdir()
+        after.with_name("before.duckdb").rename(before)
         print(f"{'publication':12} {'pages':>7} {'written':>8} {'removed':>8} {'wall':>9} {'CPU':>9}")
         for name, warehouse in (("whole site", before), ("next night", after), ("nothing new", after)):
             start, cpu_start = time.perf_counter(), cpu_s()
