@@ -132,7 +132,7 @@ def _preview_device(
         sessions=len(sessions),
         measured=sum(each.key not in open_keys for each in sessions),
         not_needed=len(part.remaining) - len(part.left),
-        unknown=sum((each.cell.model, each.cell.precision) in unread for each in sessions),
+        unknown=sum(each.cell.program in unread for each in sessions),
         seconds=pace.seconds(name, rest),
         push_bytes=_bytes_to_push(rest, plan.exports, runners, answer.stored) if answer.facts else None,
         platform=platform,
@@ -171,7 +171,7 @@ def _bytes_to_push(
     for session in sessions:
         if runner := runners.by_use.get((session.cell.variant, session.cell.mode)):
             sizes[runner.runner_sha256] = sum(int(file["bytes"]) for file in runner.files.values())
-        if export := export_for(exports.cases.get((session.cell.model, session.cell.precision)), session.cell.mode):
+        if export := export_for(exports.cases.get(session.cell.program), session.cell.mode):
             sizes[export.pte_sha256] = export.pte_bytes
             for entry in (*export.data, *export.inputs, *(export.case.setup or {"inputs": []})["inputs"]):
                 sizes[entry["sha256"]] = (export.folder / entry["file"]).stat().st_size

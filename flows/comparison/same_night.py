@@ -131,7 +131,7 @@ def _baseline_side(job: DeviceJob, row: Suspected) -> Side:
 
 def _present_side(job: DeviceJob, row: Suspected) -> Side:
     """Return the present model and runner; raises FarmError if they were replaced since the series was measured."""
-    export = job.case(row.model, row.precision)
+    export = job.case(*row.cell.program)
     runner: Runner | None = job.runners.by_use.get((row.variant, "timing"))
     if export is None or export.pte_sha256 != row.pte_sha256_b:
         raise FarmError("the model changed since it was measured")

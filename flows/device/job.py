@@ -98,10 +98,10 @@ class DeviceJob(SweepJob):
         """Return the model that a session runs; None if it is not exported."""
         if self.batch is not None:
             return self.batch.exports.get((session.pte_sha256, session.inputs_sha256))
-        return export_for(self.case(session.cell.model, session.cell.precision), session.cell.mode)
+        return export_for(self.case(*session.cell.program), session.cell.mode)
 
     def case(self, model: str, precision: str) -> Export | None:
-        """Return the export of a case by its full name, `model` or `model@case`; None if pending, failed or skipped."""
+        """Return the export of a case by the name of its program; None if pending, failed or skipped."""
         return self.exports.now().cases.get((model, precision))
 
     def runner_of(self, session: PlannedSession) -> Runner | None:

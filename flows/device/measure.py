@@ -19,6 +19,7 @@ from flows.json_log import log_context
 from flows.progress import board
 from tasks.bundle.record import SessionRecord
 from tasks.bundle.remedy import remedy
+from tasks.bundle.runtime import base_model
 from tasks.export.entry import AccuracyRequirement
 from tasks.export.exported import Export
 from tasks.measure import prometheus
@@ -238,15 +239,15 @@ class _DeviceRun:
 def required_accuracy(spec: MeasurementSettings, case: str) -> AccuracyRequirement | None:
     """Return the accuracy that the sweep file requires of a model, which all its cases share; None without one."""
     models = spec.models if isinstance(spec, SweepSpec) else []
-    return next((each.accuracy for each in models if each.name == case.partition("@")[0]), None)
+    return next((each.accuracy for each in models if each.name == base_model(case)), None)
 
 
 def _why_not_exported(job: DeviceJob, session: PlannedSession) -> tuple[str, str] | None:
     """Return the reason code and the reason of a session whose export failed; None for any other."""
     cell = session.cell
-    if error := job.exports.now().errors.get((cell.model, cell.precision)):
+    if error := job.exports.now().errors.get(cell.program):
         return "export_failed", error
-    if cell.mode == "numerics" and (export := job.case(cell.model, cell.precision)) and export.tapped_error:
+    if cell.mode == "numerics" and (export := job.case(*cell.program)) and export.tapped_error:
         return "export_failed", export.tapped_error
     return None
 

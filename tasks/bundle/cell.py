@@ -6,6 +6,8 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import ConfigDict, Field
 
+from tasks.bundle.runtime import Runtime, parse_runtime, program_name
+
 Variant = Literal["sme2_on", "sme1", "sme2_off"]
 """What XNNPACK may use: SME2, SME without SME2, or neither."""
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
@@ -40,7 +42,8 @@ class Cell:
 
     device: str
     model: str
-    """The case: the model's name, or `model@case` if it is measured in several ways (methods, shapes)."""
+    """The case: the model's name, or `model@case` if it is measured in several ways (methods, shapes, versions of
+    ExecuTorch, run-time options)."""
     precision: str
     """The name of a recipe, or `as_is`: of a .pte file that the farm did not export."""
     threads: int
@@ -50,6 +53,15 @@ class Cell:
     warmup_executions: int
     arm: Arm | None = None
     """None for sessions of the sweep's matrix; others belong to no series and no night."""
+
+    @property
+    def runtime(self) -> Runtime:
+        return parse_runtime(self.model)
+
+    @property
+    def program(self) -> tuple[str, str]:
+        """The case and the precision that its export has."""
+        return program_name(self.model), self.precision
 
 
 def backend_name(precision: str, delegates: Iterable[str] | None) -> str:

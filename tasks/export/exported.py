@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from devices.errors import FarmError, InputError
+from tasks.bundle.runtime import case_name, program_name
 from tasks.export.conversion import describe_export, fault_sentence, random_sentence
 from tasks.store.files import hash_file, remove_atomically
 
@@ -244,7 +245,7 @@ def read_exports(folder: Path) -> tuple[Export, ...]:
             raise ValueError("no cases")
         exports = []
         for case in (Case(**each) for each in cases):
-            name = f"{model}@{case.name}" if case.name else model
+            name = case_name(model, case.name)
             exports.append(Export(folder=folder, model=name, case=case, **methods[case.method], **described))
         return tuple(exports)
     except FileNotFoundError:
@@ -257,7 +258,7 @@ def read_exports(folder: Path) -> tuple[Export, ...]:
 def find_export(exports_dir: Path, key: str | None, pte_sha256: str | None, model: str) -> Export:
     """Return the case `model` of an earlier export by its key and .pte hash; raises ExportError if it is gone."""
     for export in read_complete(exports_dir / key) or () if key else ():
-        if export.pte_sha256 == pte_sha256 and export.model == model:
+        if export.pte_sha256 == pte_sha256 and export.model == program_name(model):
             return export
     raise ExportError(f"its .pte file ({(pte_sha256 or 'unknown')[:8]}) is not in {exports_dir} any more")
 

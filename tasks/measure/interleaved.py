@@ -8,6 +8,7 @@ from typing import Literal
 
 from tasks.bundle.cell import Arm, Cell, Mode, Purpose, Variant
 from tasks.bundle.record import SweepNight
+from tasks.bundle.runtime import case_name
 from tasks.export.exported import Export
 from tasks.measure.plan import DISCARDED_REPETITION, PlannedSession, plan_session
 from tasks.measure.sweep_file import SweepSpec
@@ -90,9 +91,8 @@ def plan_noise(
     if not spec.noise_sessions or "timing" not in spec.modes or export is None or runner is None:
         return []
     executions = export.executions(spec.executions, spec.warmup_executions)
-    side = Side(
-        Cell(device, export.model, precision, int(spec.threads[0]), variant, "timing", *executions), export, runner
-    )
+    case = case_name(export.model, spec.runtimes_of(entry)[0])
+    side = Side(Cell(device, case, precision, int(spec.threads[0]), variant, "timing", *executions), export, runner)
     return plan_batch(sweep, [(side, side)], "noise", spec.noise_sessions).sessions[1:]
 
 

@@ -11,6 +11,7 @@ from devices.ondevice.facts import Facts
 from devices.platform import PLATFORM_FACTS
 from tasks.bundle.cell import Cell, Mode, Variant
 from tasks.bundle.record import SessionRecord, SweepNight
+from tasks.bundle.runtime import case_name
 from tasks.bundle.variant_word import variant_word
 from tasks.export.exported import Export
 from tasks.measure.sweep_file import SweepSpec, ThreadCount
@@ -20,7 +21,7 @@ DISCARDED_REPETITION = -1
 FIRST_SESSION = "first_session"
 _MAX_ATTEMPTS = 100  # of a session that `attempts_among` recognizes
 _Group = tuple[str, str, Export | None, int]
-"""Model, precision, export and threads: sessions that differ only in variant, mode and repetition."""
+"""Case, precision, export and threads: sessions that differ only in variant, mode and repetition."""
 
 
 @dataclass(frozen=True)
@@ -125,13 +126,16 @@ def plan_device(
 
 
 def _groups(spec: SweepSpec, facts: Facts, exports: Mapping[tuple[str, str], Sequence[Export]]) -> list[_Group]:
-    """Return each case with each number of threads; a model that could not be exported is a case without an export."""
+    """Return each case with each way to execute it; a model that could not be exported is a case without an export."""
     groups: list[_Group] = []
     for entry, precision in spec.pairs:
         cases = exports.get((entry.name, precision))
         named = [(entry.name, None)] if cases is None else [(export.model, export) for export in cases]
         counts = thread_counts(spec.threads, facts)
-        groups += [(name, precision, export, threads) for name, export in named for threads in counts]
+        for of_run in spec.runtimes_of(entry):
+            groups += [
+                (case_name(name, of_run), precision, export, threads) for name, export in named for threads in counts
+            ]
     return groups
 
 

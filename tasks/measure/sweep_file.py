@@ -14,8 +14,11 @@ from devices.suggest import did_you_mean
 from tasks.bundle.cell import AS_IS, Mode, Variant
 from tasks.bundle.model_names import find_model, short_names
 from tasks.bundle.robust_statistics import ALERT_SESSIONS, MIN_SESSIONS
+from tasks.bundle.runtime import EXPORT, Runtime, base_model, case_name, parse_runtime
 from tasks.export.entry import EXPORT_DEADLINE_S, ModelEntry
 from tasks.export.recipes import recipe_name
+from tasks.measure.run_options import RunOptions
+from tasks.runner.executorch_versions import ExecutorchVersions
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _CLOCK_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
@@ -91,6 +94,17 @@ class SweepSpec(MeasurementSettings, frozen=True):
         default=[1], description="Numbers of threads, a number first; `all` for all cores of the device."
     )
     modes: Annotated[list[Mode], Field(min_length=1)] = ["timing"]
+    executorch: Annotated[list[ExecutorchVersions], Field(min_length=1)] = Field(
+        default=[ExecutorchVersions()],
+        description=(
+            "Versions of ExecuTorch to compare: `1.5.0` exports and executes, {export: 1.4.1, runner: 1.5.1} states "
+            "both, `own` is the farm's. Stated ones are part of a case's name, so that each has its own series."
+        ),
+    )
+    options: Annotated[list[RunOptions], Field(min_length=1)] = Field(
+        default=[RunOptions()],
+        description="Run-time options to compare, such as [{}, {load: mmap}]; {} is the default.",
+    )
     export_deadline_s: float = Field(
         default=EXPORT_DEADLINE_S, gt=0, le=86_400, description="Wall time after which an export is ended."
     )
@@ -157,10 +171,26 @@ class SweepSpec(MeasurementSettings, frozen=True):
 
     @property
     def pairs(self) -> list[tuple[ModelEntry, str]]:
-        """Each model with each recipe; a .pte file that exists already is not converted and has one, `as_is`."""
-        return [(model, recipe) for model in self.models for recipe in ([AS_IS] if model.pte else self.precisions)]
+        """Each model with each recipe; a .pte file that exists already is not converted and has one, `as_is`.
 
-    @field_validator("precisions", "variants", "threads", "modes")
+        A model that a stated version of ExecuTorch exports is another model, `name@export=1.4.1`.
+        """
+        versions = list(dict.fromkeys(each.export for each in self.executorch))
+        return [
+            (model.model_copy(update={"name": case_name(model.name, f"{EXPORT}={version}" if version else "")}), recipe)
+            for model in self.models
+            for version in ([None] if model.pte else versions)
+            for recipe in ([AS_IS] if model.pte else self.precisions)
+        ]
+
+    def runtimes_of(self, entry: ModelEntry) -> list[str]:
+        """Return what executes a model of `pairs`: the words that its cases add to their names; empty by default."""
+        export = parse_runtime(entry.name).export
+        runners = [each.runner for each in self.executorch if entry.pte or each.export == export]
+        runtimes = [Runtime(None, runner, options.words) for runner in runners for options in self.options]
+        return list(dict.fromkeys(runtime.of_run for runtime in runtimes))
+
+    @field_validator("precisions", "variants", "threads", "modes", "executorch", "options")
     @classmethod
     def _each_once(cls, values: list[str]) -> list[str]:
         for value in values:
@@ -217,7 +247,7 @@ class SweepFilter(BaseModel, extra="forbid", frozen=True):
         chosen = select_names([find_model(each, listed) or each for each in self.models], names, "model", spec.name)
         precisions = select_names(recipes, all_recipes, "precision", spec.name)
         variants = select_names(self.variants, spec.variants, "variant", spec.name)
-        with_precision = {model.name for model, recipe in spec.pairs if recipe in precisions}
+        with_precision = {base_model(model.name) for model, recipe in spec.pairs if recipe in precisions}
         models = [names[name] for name in chosen if name in with_precision]
         if not models:
             raise InputError(f"the sweep {spec.name} has none of these --model in these --precision")

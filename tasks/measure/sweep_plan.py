@@ -116,11 +116,11 @@ def plan_rest(
     models are exported, discards no other.
     """
     planned, discarded = _with_discarded(planned, results, discarded)
-    ready = [each for each in planned if (each.cell.model, each.cell.precision) not in exports.pending]
+    ready = [each for each in planned if each.cell.program not in exports.pending]
     remaining = remaining_sessions(ready, results.records, results.excluded, results.used_ids)
     return DevicePlan(
         ready=ready,
-        pending=[each for each in planned if (each.cell.model, each.cell.precision) in exports.pending],
+        pending=[each for each in planned if each.cell.program in exports.pending],
         remaining=remaining,
         stopping=EarlyStopping(ready, results.records, interval_percent, results.excluded),
         replaced=attempts_among(ready, results.unloadable),

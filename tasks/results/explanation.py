@@ -9,6 +9,7 @@ from typing import Any
 from devices.errors import InputError
 from tasks.bundle.model_names import limit_series, unknown_series
 from tasks.bundle.remedy import remedy
+from tasks.bundle.runtime import base_model
 from tasks.judge.figures import percent_change
 from tasks.judge.pairs import SERIES
 from tasks.results.addresses import night_page
@@ -254,7 +255,7 @@ def _verdict_text(row: JudgedRow) -> str:
 
 def _failure_remedies(reader: Reader, series: CellRow | CellFactsRow, nights: Sequence[Answers]) -> Iterator[Text]:
     """Yield what to do about sessions of a series without a result, a sentence for each reason code."""
-    model, _, _ = reader.warehouse_names.get(series.model, series.model).partition("@")  # without its case
+    model = base_model(reader.warehouse_names.get(series.model, series.model))
     rows = [row for night in nights for row in night.rows(FailureRow) if not row.superseded]
     for code in dict.fromkeys(row.reason_code for row in rows):
         again = f" {_export_again(model, series.precision)}" if code in _OF_EXPORT else ""
