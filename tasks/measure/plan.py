@@ -3,15 +3,17 @@
 import hashlib
 import json
 import random
+from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 from devices.ondevice.facts import Facts
 from devices.platform import PLATFORM_FACTS
 from tasks.bundle.cell import Cell, Mode, Variant
 from tasks.bundle.record import SessionRecord, SweepNight
-from tasks.bundle.runtime import case_name
+from tasks.bundle.runtime import case_name, without_runtime
 from tasks.bundle.variant_word import variant_word
 from tasks.export.exported import Export
 from tasks.measure.sweep_file import SweepSpec, ThreadCount
@@ -92,12 +94,13 @@ def plan_device(
     planned under the model's name. A pair without cases is skipped: the recipe has no meaning for the model.
 
     Variants and modes that the device cannot run by its `facts` are left out; if that is unknown, their sessions may
-    fail. Each round of repetitions visits all cells in a seeded order, with SME on and off next to each other and
-    swapped in every round (ABBA): drift of the device affects both equally. The first session is discarded
-    automatically. The modes other than timing come last, with one session per cell.
+    fail. Each round of repetitions visits all cells in a seeded order, with versions, options and variants of what is
+    measured next to each other and swapped in every round (ABBA): drift of the device affects all equally. The first
+    session is discarded automatically. The modes other than timing come last, with one session per cell.
     """
     variants = possible_variants(spec.variants, facts)
-    groups = _groups(spec, facts, exports)
+    subjects = _subjects(spec, facts, exports)
+    groups = list(chain(*subjects))
 
     def session(group: _Group, variant: Variant, mode: Mode, repetition: int) -> PlannedSession:
         model, precision, timed, threads = group
@@ -111,10 +114,10 @@ def plan_device(
     if "timing" in spec.modes:
         order = random.Random(f"{spec.seed}/{sweep.sweep_id}/{device}")
         for number in range(spec.sessions):
-            order.shuffle(groups)
-            for group in groups:
-                for variant in variants if number % 2 == 0 else variants[::-1]:
-                    planned.append(session(group, variant, "timing", number))
+            order.shuffle(subjects)
+            for subject in subjects:
+                cells = [(group, variant) for group in subject for variant in variants]
+                planned += [session(*cell, "timing", number) for cell in (cells if number % 2 == 0 else cells[::-1])]
         # A session without an export or a runner does not run and would not warm up the device.
         runnable = next((first for first in planned if first.pte_sha256 and first.runner_sha256), None)
         if runnable:
@@ -125,18 +128,21 @@ def plan_device(
     return planned + [session(group, variant, mode, 0) for mode in evidence for group in groups for variant in variants]
 
 
-def _groups(spec: SweepSpec, facts: Facts, exports: Mapping[tuple[str, str], Sequence[Export]]) -> list[_Group]:
-    """Return each case with each way to execute it; a model that could not be exported is a case without an export."""
-    groups: list[_Group] = []
+def _subjects(spec: SweepSpec, facts: Facts, exports: Mapping[tuple[str, str], Sequence[Export]]) -> list[list[_Group]]:
+    """Return what is measured, each as its groups, which differ in the version of ExecuTorch and in run-time options.
+
+    A model that could not be exported is a case without an export.
+    """
+    subjects = defaultdict[tuple[str, str, int], list[_Group]](list)
     for entry, precision in spec.pairs:
         cases = exports.get((entry.name, precision))
         named = [(entry.name, None)] if cases is None else [(export.model, export) for export in cases]
-        counts = thread_counts(spec.threads, facts)
-        for of_run in spec.runtimes_of(entry):
-            groups += [
-                (case_name(name, of_run), precision, export, threads) for name, export in named for threads in counts
-            ]
-    return groups
+        for name, export in named:
+            for threads in thread_counts(spec.threads, facts):
+                subjects[without_runtime(name), precision, threads] += [
+                    (case_name(name, of_run), precision, export, threads) for of_run in spec.runtimes_of(entry)
+                ]
+    return list(subjects.values())
 
 
 def possible_variants(variants: Iterable[Variant], facts: Facts) -> list[Variant]:

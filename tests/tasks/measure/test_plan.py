@@ -69,6 +69,25 @@ def test_variants_stand_side_by_side_and_swap_each_round() -> None:
     assert order == "on sme1 off off sme1 on on sme1 off off sme1 on"
 
 
+def test_versions_and_options_of_a_model_stand_side_by_side_and_are_cells_of_their_own() -> None:
+    # given a sweep that states a version of ExecuTorch and an option, beside the defaults
+    spec = a_spec(executorch=["own", "1.5.0"], options=[{}, {"load": "mmap"}], variants=["sme2_off"], sessions=2)
+    rounds = [session for session in planned(spec) if session.repetition >= 0]
+    # then a round measures all four of a model and recipe one after the other, and the next one backwards
+    of_runtime = ["", "@load=mmap", "@export=1.5.0,runner=1.5.0", "@export=1.5.0,runner=1.5.0,load=mmap"]
+    for number in range(2):
+        of_round = [session.cell for session in rounds if session.repetition == number]
+        for at in range(0, len(of_round), 4):
+            block = of_round[at : at + 4]
+            subject = block[0].program[0].partition("@")[0], block[0].precision
+            names = [f"{subject[0]}{words}" for words in of_runtime]
+            assert [cell.model for cell in block] == names[:: 1 - 2 * number]
+            assert {cell.precision for cell in block} == {subject[1]}
+    # and the default is the same session as in a sweep that states nothing
+    default = [session.session_id for session in planned(a_spec(variants=["sme2_off"], sessions=2))]
+    assert set(default[1:]) <= {session.session_id for session in rounds}
+
+
 def test_pairs_of_a_round_are_adjacent_in_a_seeded_order() -> None:
     sessions = planned(a_spec())[1:]
     for first, second in list(pairwise(sessions))[::3]:
