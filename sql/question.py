@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from sql.schema import sql_files
 
 NAMES = {
-    # A model with cases, such as llama@tg64, can also be named without them.
-    "model": "SELECT DISTINCT unnest([model, regexp_replace(model, '@[^@]*$', '')]) FROM session_overview",
+    # A model with cases, such as llama@tg64,load=mmap, can also be named without them, with or without its options.
+    "model": (
+        "SELECT DISTINCT unnest([model, regexp_replace(model, '@[^@]*$', ''), _without_case(model)]) "
+        "FROM session_overview"
+    ),
     **{kind: f"SELECT DISTINCT {kind} FROM session_overview" for kind in ("device", "precision", "variant")},
-    "language model": "SELECT DISTINCT regexp_replace(model, '@[^@]*$', '') FROM session_overview",
+    "language model": "SELECT DISTINCT _without_case(model) FROM session_overview",
     "sweep": "SELECT sweep_id FROM sweep_overview",
     "cell": "SELECT DISTINCT cell FROM cell_overview",
 }

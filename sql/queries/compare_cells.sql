@@ -50,6 +50,7 @@ WHERE session_latency.runs > 0
         WHEN 'precision' THEN _cell.precision
         WHEN 'executorch' THEN _cell.executorch_version
         WHEN 'runner' THEN _cell.runner_sha256
+        WHEN 'runtime' THEN _runtime(_cell.model)
         WHEN 'cell' THEN cell
         WHEN 'session' THEN session_id
     END = $value

@@ -17,7 +17,8 @@ named AS (
             { 'kind': 'model', 'value': model },
             { 'kind': 'precision', 'value': precision },
             { 'kind': 'executorch', 'value': executorch_version },
-            { 'kind': 'runner', 'value': runner_sha256 }
+            { 'kind': 'runner', 'value': runner_sha256 },
+            { 'kind': 'runtime', 'value': _runtime(model) }
         ], recursive := TRUE)
     FROM _cell
     UNION ALL

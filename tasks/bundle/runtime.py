@@ -2,7 +2,7 @@
 
 They stand in the name of a case, as in `mobilenet_v2@export=1.4.1` and `llama@tg64,runner=1.5.0,load=mmap`, and so
 belong to its cells and its series. The farm's own version and the runtime's defaults add nothing to a name: series
-survive an upgrade of the farm. No other part of a name contains `@`, `=` or a comma.
+survive an upgrade of the farm. The farm gives no model a name with `@`, `=` or a comma.
 """
 
 import re
@@ -39,7 +39,7 @@ def case_name(model: str, *words: str) -> str:
 
 def base_model(case: str) -> str:
     """Return the name of the model that a case belongs to."""
-    return case.partition("@")[0]
+    return _split(case)[0]
 
 
 def parse_runtime(case: str) -> Runtime:
@@ -59,6 +59,18 @@ def without_runtime(case: str) -> str:
     return case_name(base_model(case), *(word for word, match in _words(case) if not match))
 
 
+def without_version(case: str, version: str | None) -> str:
+    """Return the name of a case without one version of ExecuTorch, of the export and of the runner."""
+    left_out = {f"{EXPORT}={version}", f"{RUNNER}={version}"}
+    return case_name(base_model(case), *(word for word, _ in _words(case) if word not in left_out))
+
+
 def _words(case: str) -> Iterable[tuple[str, re.Match[str] | None]]:
     """Yield each word of a case's name, with the key and value of one that states a version or an option."""
-    return ((word, _WORD.fullmatch(word)) for word in case.partition("@")[2].split(","))
+    return ((word, _WORD.fullmatch(word)) for word in _split(case)[1].split(","))
+
+
+def _split(case: str) -> tuple[str, str]:
+    """Return the model and the words of a case; the name of a model that was measured elsewhere may contain an @."""
+    model, at, words = case.rpartition("@")
+    return (model, words) if at else (case, "")

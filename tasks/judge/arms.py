@@ -19,6 +19,7 @@ _KINDS = {
     "precision": "precision",
     "executorch": "ExecuTorch version",
     "runner": "runner",
+    "runtime": "runtime",
     "cell": "cell",
     "session": "session",
 }
@@ -123,5 +124,5 @@ def _describe_unknown(word: str, names: Iterable[ArmName]) -> str:
     else:
         remedy = did_you_mean(word, {name.value for name in names if name.kind not in _ID_KINDS})
     remedy = remedy or '; list the sweeps with: etfarm sql "FROM sweep_overview"'
-    kinds = "a night, sweep, device, model, precision, variant or ExecuTorch version, nor the id of a cell, session or"
-    return f"`{word}` is not {kinds} runner, with timing results{remedy}"
+    kinds = "a night, sweep, device, model, precision, variant, ExecuTorch version or runtime, nor the id of a cell,"
+    return f"`{word}` is not {kinds} session or runner, with timing results{remedy}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from devices.errors import InputError
 from devices.platform import SIMULATED
+from tasks.bundle.runtime import without_runtime, without_version
 from tasks.judge.verdicts.shift import half_interval_between_nights
 
 SINGLE = {"cell", "session"}
@@ -73,6 +74,12 @@ class MeasuredCell:
             return None
         return SIMULATED if self.transport == SIMULATED else "emulated"
 
+    def subject(self, kind: str) -> str:
+        """Return the model without what arms of a kind differ in: versions of ExecuTorch, and options for `runtime`."""
+        if kind == "runtime":
+            return without_runtime(self.model)
+        return without_version(self.model, self.executorch_version) if kind == "executorch" else self.model
+
 
 @dataclass
 class Matched:
@@ -118,9 +125,8 @@ def match_cells(a: Sequence[MeasuredCell], b: Sequence[MeasuredCell], kind: str)
     if shared := {each for cell in a for each in cell.session_ids} & {each for cell in b for each in cell.session_ids}:
         count = f"{len(shared)} session{'' if len(shared) == 1 else 's'}"
         raise InputError(f"A and B share {count}; compare two without a common session")
-    fields = () if kind in SINGLE else tuple(each for each in SERIES if each != kind)
     matched = Matched()
-    side_a, side_b = _newest(a, fields, matched.older_a), _newest(b, fields, matched.older_b)
+    side_a, side_b = _newest(a, kind, matched.older_a), _newest(b, kind, matched.older_b)
     for key, cell in side_a.items():
         if key in side_b:
             matched.pairs.append((cell, side_b[key]))
@@ -130,13 +136,12 @@ def match_cells(a: Sequence[MeasuredCell], b: Sequence[MeasuredCell], kind: str)
     return matched
 
 
-def _newest(
-    cells: Iterable[MeasuredCell], fields: Sequence[str], older: list[MeasuredCell]
-) -> dict[tuple[Any, ...], MeasuredCell]:
-    """Return the newest cell by the values of its `fields`, sorted by these; append the others to `older`."""
+def _newest(cells: Iterable[MeasuredCell], kind: str, older: list[MeasuredCell]) -> dict[tuple[Any, ...], MeasuredCell]:
+    """Return the newest cell of each series but for its `kind`, sorted by name; append the others to `older`."""
+    fields = () if kind in SINGLE else tuple(each for each in SERIES if each != kind)
     newest: dict[tuple[Any, ...], MeasuredCell] = {}
     for cell in sorted(cells, key=lambda each: (each.last_started_at or datetime.min, each.cell), reverse=True):
-        key = tuple(getattr(cell, each) for each in fields)
+        key = tuple(cell.subject(kind) if each == "model" else getattr(cell, each) for each in fields)
         if key in newest:
             older.append(cell)
         else:
@@ -152,7 +157,7 @@ def differing(a: MeasuredCell, b: MeasuredCell) -> list[str]:
         if before != after:
             words.append(f"{word} {before} -> {after}")
     hidden = {"runner": "runner_sha256", "build": "build", "device model": "device_model", "SoC": "soc"}
-    if (a.model, a.precision) == (b.model, b.precision):
+    if (a.subject("runtime"), a.precision) == (b.subject("runtime"), b.precision):
         hidden = {"pte": "pte_sha256", **hidden}
     if a.device == b.device:
         hidden |= {"serial": "serial", "platform": "platform", "SME2 of the device": "sme2", "emulated": "emulated"}

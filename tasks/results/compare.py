@@ -162,7 +162,10 @@ def _changes(reader: Reader, pairs: Sequence[tuple[MeasuredCell, MeasuredCell]],
     different.sort(key=lambda index: -abs((changes[index].ratio or 1.0) - 1))
     for index in different[:_MAX_CAUSES]:
         a, b = pairs[index]
-        if (a.model, a.precision) == (b.model, b.precision):  # others have no common names of operators
+        if (a.subject("runtime"), a.precision) == (
+            b.subject("runtime"),
+            b.precision,
+        ):  # others have no common names of operators
             rows = reader.tuples("comparison_operators", cells_a=[a.cell], cells_b=[b.cell])
             changes[index] = replace(changes[index], cause=cause_from_rows(rows))
     return changes

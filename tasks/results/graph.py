@@ -77,10 +77,12 @@ def graph_facts(reader: Reader, cell_a: str | None, cell_b: str | None) -> list[
 def graph_remarks(reader: Reader, pairs: Sequence[tuple[MeasuredCell, MeasuredCell]]) -> Iterator[str]:
     """Yield how the exported graphs of each model differ, once for all its devices, variants and threads."""
     exports = {
-        (a.pte_sha256, b.pte_sha256): (a, b) for a, b in pairs if a.model == b.model and a.pte_sha256 != b.pte_sha256
+        (a.pte_sha256, b.pte_sha256): (a, b)
+        for a, b in pairs
+        if a.subject("runtime") == b.subject("runtime") and a.pte_sha256 != b.pte_sha256
     }
     changes = read_graph_changes(reader, [(a.cell, b.cell) for a, b in exports.values()])
     for (a, b), of_graph in zip(exports.values(), changes, strict=True):
         if of_graph:
             precision = a.precision if a.precision == b.precision else f"{a.precision} -> {b.precision}"
-            yield f"exported graph of {a.model} {precision}: {'; '.join(graph_in_words(of_graph))}"
+            yield f"exported graph of {a.subject('runtime')} {precision}: {'; '.join(graph_in_words(of_graph))}"

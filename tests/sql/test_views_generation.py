@@ -63,6 +63,10 @@ def write_sessions(maker: BundleMaker) -> None:
     maker.session([MS] * 3, model__name="none")
     phase(maker, "none@prefill16", 16, 0, 10, mode="profile")
     phase(maker, "package@2.models:llm@decode", 1, 9, 1)
+    # one program with and without an option
+    for option, ms in (("", 10), (",load=mmap", 20)):
+        phase(maker, f"option@prefill16{option}", 16, 0, ms)
+        phase(maker, f"option@decode{option}", 1, 16, ms // 2)
 
 
 SPEEDS = "prefill_tokens, prefill_ms, time_to_first_token_ms, prefill_tokens_per_s, prefill_sessions"
@@ -100,6 +104,9 @@ ROWS: list[tuple[str, str, list[Any]]] = [
     ("none", "*", []),
     # a name loses only the case
     ("package@2.models:llm", "kv_depth, prefill_cell", [(9, None)]),
+    # options are never pooled: each row has the phases of one
+    ("option", "prefill_ms, decode_ms", [(10.0, 5.0)]),
+    ("option@load=mmap", "prefill_ms, decode_ms", [(20.0, 10.0)]),
 ]  # fmt: skip
 
 

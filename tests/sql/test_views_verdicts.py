@@ -115,15 +115,17 @@ def test_a_result_in_another_mode_or_sweep_or_on_another_device_does_not_superse
 
 def test_what_was_repaired_the_same_night_has_its_measured_result(maker: BundleMaker, tmp_path: Path) -> None:
     # given models that failed in a night, and a device whose facts were unknown while it could not be used
-    for model in ("one", "two", "three"):
+    failing = ("one", "three", "two", "two@export=1.4.1")
+    for model in failing:
         failed_night_of(maker, 4, model__name=model)
     ended: dict[str, Any] = {"status": "failed", "reason_code": "device_unusable", "reason": "host: no answer"}
     maker.session(**fields_of(4), **ended, model__name="device", device__facts={})
     maker.load()
     asked = "SELECT model, day(night), verdict, sessions FROM verdict ORDER BY ALL"
-    assert maker.ask(asked) == [(model, 4, "failed", 0) for model in ("device", "one", "three", "two")]
-    # when the sweep is started again and measures all but one, in fewer sessions than were planned, one in two cases
-    repaired = ("device", "one", "two@decode", "two@prefill128")
+    assert maker.ask(asked) == [(model, 4, "failed", 0) for model in ("device", *failing)]
+    # when the sweep is started again and measures all but one, in fewer sessions than were planned, one in two cases,
+    # and that one with an option
+    repaired = ("device", "one", "three@decode,load=mmap", "two@decode", "two@export=1.4.1,decode", "two@prefill128")
     for case in repaired:
         night_of(maker, 4, sessions=5, model__name=case)
     maker.load()
@@ -133,7 +135,7 @@ def test_what_was_repaired_the_same_night_has_its_measured_result(maker: BundleM
     superseded = (
         "SELECT model, superseded, count(*) FROM failed_session WHERE model <> 'device' GROUP BY ALL ORDER BY 1"
     )
-    assert maker.ask(superseded) == [("one", True, 8), ("three", False, 8), ("two", True, 8)]
+    assert maker.ask(superseded) == [(model, model != "three", 8) for model in failing]
     # and a warehouse that is made again has the same rows
     again = BundleMaker(tmp_path / "again")
     again.load(maker.bundles)

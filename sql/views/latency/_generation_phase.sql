@@ -34,7 +34,7 @@ SELECT
         night: night,
         device: device,
         emulated: emulated,
-        model: regexp_replace(model, '@[^@]*$', ''),
+        model: _without_case(model),
         precision: precision,
         variant: variant,
         threads: threads,

@@ -32,7 +32,7 @@ SELECT
             JOIN model ON model.model_id = other.model_id AND model.precision = failed.precision
             WHERE failed.reason_code = 'export_failed'
                 AND other.status = 'succeeded'
-                AND _is_model(model.name, failed.model)
+                AND _without_case(model.name) = _without_case(failed.model)
         )
     ) AS superseded,
     repetition,

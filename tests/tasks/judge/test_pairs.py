@@ -33,6 +33,26 @@ def test_nights_share_everything_of_a_series_and_other_arms_everything_but_their
     assert (nights.pairs, nights.only_a, nights.only_b) == ([], [TOY], [other])
 
 
+@pytest.mark.parametrize(
+    ("kind", "model_a", "model_b", "match"),
+    [
+        ("runtime", "toy", "toy@export=1.4.1", True),
+        ("runtime", "toy@tg64,load=mmap", "toy@tg64", True),
+        ("runtime", "toy@tg64,load=mmap", "toy@tg32", False),
+        # the runner of B is of 1.6.0: its name may say so, or be that of the farm's own version
+        ("executorch", "toy@export=1.5.1,runner=1.5.1", "toy@export=1.6.0,runner=1.6.0", True),
+        ("executorch", "toy", "toy@runner=1.6.0", True),
+        ("executorch", "toy", "toy@export=1.4.1,runner=1.6.0", False),
+        ("night", "toy", "toy@runner=1.6.0", False),
+    ],
+)
+def test_versions_and_options_that_are_compared_do_not_keep_cells_apart(
+    kind: str, model_a: str, model_b: str, match: bool
+) -> None:
+    a, b = replace(TOY, model=model_a), replace(NEXT, model=model_b, executorch_version="1.6.0")
+    assert match_cells([a], [b], kind).pairs == ([(a, b)] if match else [])
+
+
 def test_versions_and_files_do_not_keep_cells_of_two_nights_apart_and_nothing_keeps_two_named_cells() -> None:
     other = replace(NEXT, pte_sha256="p2", runner_sha256="r2", executorch_version="1.6.0", build="b2", executions=20)
     assert match_cells([TOY], [other], "night").pairs == [(TOY, other)]
