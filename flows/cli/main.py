@@ -20,7 +20,7 @@ from flows.cli.options import error_message
 from flows.terminal import show, show_pieces
 
 PANELS = {
-    "Measure": ("sweep", "validate", "model", "compare", "bisect"),
+    "Measure": ("sweep", "validate", "model", "compare", "bisect", "upgrade"),
     "Ask": ("verdicts", "explain", "sql", "trace", "site", "mcp"),
     "Devices": ("devices", "server", "doctor"),
     "Maintain": ("warehouse", "decisions"),

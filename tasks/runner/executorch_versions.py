@@ -2,7 +2,10 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
+
+from devices.errors import InputError
+from tasks.bundle.runtime import EXPORT, Runtime
 
 OWN = "own"
 _Version = Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")]
@@ -22,5 +25,21 @@ class ExecutorchVersions(BaseModel, extra="forbid", frozen=True):
             return written
         return {} if written == OWN else {"export": written, "runner": written}
 
+    @property
+    def runtime(self) -> str:
+        """What the name of a case says of both, such as `export=1.4.1`; `default` for the farm's own."""
+        export = f"{EXPORT}={self.export}" if self.export else ""
+        return ",".join(filter(None, [export, Runtime(runner=self.runner).of_run])) or "default"
+
     def __str__(self) -> str:
         return f"export {self.export or OWN}, runner {self.runner or OWN}"
+
+
+def read_versions(option: str, text: str) -> ExecutorchVersions:
+    """Return the versions that the text of an option names; InputError with the option if it names none."""
+    try:
+        return ExecutorchVersions.model_validate(text)
+    except ValidationError:
+        raise InputError(
+            f"{option}: `{text}` is not a version of ExecuTorch; write one such as 1.5.1, or `own`"
+        ) from None

@@ -1,0 +1,114 @@
+"""Whether an upgrade is safe: each thing that can get worse is named with its numbers, and nothing unknown is safe."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devices.errors import InputError
+from tasks.pages.upgrade import WRITERS
+from tasks.results.reader import Reader, open_reader
+from tasks.results.upgrade import Upgrade, read_upgrade
+from tests.fixtures.warehouse import INACCURATE, BundleMaker
+
+MS = 1_000_000
+B = "@export=1.5.1,runner=1.5.1"
+SWEEP_ID = "smoke-2026-11-20"
+FAILED: dict[str, Any] = {"status": "failed", "model__pte_sha256": None}
+# What B has of each model; A takes 10 ms, loads in 5 ms and needs 100 MB. Time differs below and above 1 %, load time
+# around 20 %, peak memory around 5 %, the size of the file around 1 %.
+OF_B: dict[str, dict[str, Any]] = {
+    "same": {},
+    "time": {"ms": 10.3},
+    "faster": {"ms": 8},
+    "load below": {"load_ns": 5.9 * MS},
+    "load": {"load_ns": 6.1 * MS},
+    "memory below": {"model_peak_memory_bytes": 104 * MS},
+    "memory": {"model_peak_memory_bytes": 106 * MS},
+    "size below": {"model__pte_bytes": 1_009_000},
+    "size": {"model__pte_bytes": 1_011_000},
+    "outputs": {"accuracy": INACCURATE},
+    "export": {**FAILED, "reason_code": "export_failed", "reason": "no such operator"},
+    "crash": {**FAILED, "reason_code": "crashed", "reason": "SIGSEGV"},
+    "emulated": {"device__emulated": True},
+}
+WORSE = {
+    "time": "slower 3.0",
+    "load": "load time 5.004 ms -> 6.105 ms (+22.00 %, +21.",
+    "memory": "peak memory 100.1 MB -> 106.1 MB (+6.00 %, +5.",
+    "size": ".pte size 1 MB -> 1.011 MB (+1.1 %)",
+    "outputs": "its outputs are inaccurate",
+    "export": "does not export any more (export_failed): no such operator",
+    "crash": "does not run any more (crashed): SIGSEGV",
+}
+
+
+def write(maker: BundleMaker, model: str, number: int, ms: float = 10, **changes: Any) -> None:
+    """Write a session whose figures scatter by a few parts in a thousand."""
+    scatter = 1 + 0.0005 * (number % 5)
+    stats = {"load_ns": 5 * MS, "model_peak_memory_bytes": 100 * MS}
+    stats = {name: round(changes.pop(name, value) * scatter) for name, value in stats.items()}
+    runs = [] if changes.get("status") == "failed" else [round(ms * scatter * MS)] * 3
+    fields = {"model__pte_bytes": 1_000_000, "sweep__on_demand": True, "repetition": number, "stats": stats}
+    maker.session(runs, model__name=model, **{**fields, **changes})
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    maker = BundleMaker(tmp_path_factory.mktemp("upgrade"))
+    for number in range(8):
+        for model, changes in OF_B.items():
+            device = {name: value for name, value in changes.items() if name.startswith("device")}
+            write(maker, model, number, **device)
+            write(maker, f"{model}{B}", number, **changes)
+        write(maker, "only A", number)
+        # a model that never exported is not made worse by the upgrade
+        for model in ("broken", f"broken{B}"):
+            write(maker, model, number, **OF_B["export"])
+    assert maker.load().refused == []
+    with open_reader(maker.warehouse) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def upgrade(reader: Reader) -> Upgrade:
+    return read_upgrade(reader, SWEEP_ID, "default", "export=1.5.1,runner=1.5.1")
+
+
+def test_what_gets_worse_is_named_with_both_figures_and_nothing_below_its_limit_is(upgrade: Upgrade) -> None:
+    worse = {row.model: row.worse for row in upgrade.rows if row.worse}
+    assert worse.keys() == WORSE.keys()
+    for model, phrase in WORSE.items():
+        assert [phrase in each for each in worse[model]] == [True], worse[model]
+    assert upgrade.answer == "not safe"
+    assert f"worse in {len(WORSE)} of {len(upgrade.rows)} cells" in upgrade.headline
+
+
+def test_what_could_not_be_answered_is_not_safe(upgrade: Upgrade) -> None:
+    unknown = {row.model: row.unknown for row in upgrade.rows if row.unknown}
+    assert unknown.keys() == {"emulated", "only A", "broken"}
+    assert "no such operator" in unknown["broken"][0]
+    assert "emulated: no times" in unknown["emulated"][0]
+
+
+def test_every_surface_states_the_same(upgrade: Upgrade) -> None:
+    assert json.loads(WRITERS[".json"](upgrade))["answer"] == "not safe"
+    for suffix in (".html", ".md"):
+        text = WRITERS[suffix](upgrade)
+        assert all(part in text for part in (upgrade.headline, "SIGSEGV", "memory below"))
+
+
+def test_an_upgrade_of_equal_versions_is_safe(tmp_path: Path) -> None:
+    maker = BundleMaker(tmp_path)
+    for number in range(8):
+        for model in ("same", f"same{B}"):
+            write(maker, model, number)
+    maker.load()
+    with open_reader(maker.warehouse) as opened:
+        upgrade = read_upgrade(opened, SWEEP_ID, "default", "export=1.5.1,runner=1.5.1")
+        assert (upgrade.answer, upgrade.findings) == ("safe", [])
+        # and a version that was not measured is no answer
+        with pytest.raises(InputError, match=r"no session with export=1\.4\.1; it measured default, export=1\.5\.1"):
+            read_upgrade(opened, SWEEP_ID, "default", "export=1.4.1")
