@@ -15,6 +15,7 @@ from tests.test_manual import PAGES, SHELL, blocks
 # Commands that measure, build, serve, or need devices or others' files: playbooks and other tests run them.
 ELSEWHERE = (
     *("sweep", "model check", "model export", "model fetch", "compare old.pte", "compare --base", "bisect", "server"),
+    *("compare --executorch", "upgrade check"),
     *(f"devices {word}" for word in ("runner", "certify", "--inventory", "probe", "why", "queue")),
     *("doctor", "site --publish", "warehouse import-kit"),
     *(f"trace 3f0c1a2b4d5e6f70 -o {word}" for word in ("run.json --view", "n.json")),
@@ -29,7 +30,12 @@ def is_run_here(written: str) -> bool:
 @pytest.fixture
 def documented(data: DataFolder, tmp_path: Path) -> Path:
     """A folder with the farm that the manual names: its models, devices, nights, sweeps and a session."""
-    names = [("mobilenet_v2", "this-machine"), ("mobilenet_v2", "pixel-1"), ("voice", "pixel-8")]
+    names = [
+        ("mobilenet_v2@load=mmap", "this-machine"),
+        ("mobilenet_v2", "this-machine"),
+        ("mobilenet_v2", "pixel-1"),
+        ("voice", "pixel-8"),
+    ]
     for night in ("2026-11-01", "2026-11-02", "2026-11-20"):
         sweep = {"sweep_id": f"smoke-{night}", "name": "smoke", "night": night}
         for model, device in names:

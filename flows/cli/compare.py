@@ -23,6 +23,12 @@ app = typer.Typer(rich_markup_mode=None)
 _BaseOption = Annotated[
     str | None, typer.Option("--base", help="Commit: compare its --model with the present one, instead of A and B.")
 ]
+_ExecutorchOption = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--executorch", help="Two versions, such as 1.5.0 own: measures --model with both, instead of A and B."
+    ),
+]
 _SweepOption = Annotated[str | None, typer.Option("--sweep", help="Sweep with A and B; default: the newest with both.")]
 _MarginOption = Annotated[
     float, typer.Option("--margin", min=0, max=100, help="Percent up to which a difference counts as the same.")
@@ -43,13 +49,17 @@ def compare(
     a: Annotated[str | None, typer.Argument(help="Baseline: a night, a device, a .pte file, ...")] = None,
     b: Annotated[str | None, typer.Argument(help="Compared with A; of the same kind.")] = None,
     base: _BaseOption = None,
-    model: Annotated[str | None, typer.Option(help="Only this model; with --base, file.py:factory.")] = None,
+    executorch: _ExecutorchOption = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Only this model; with --base, file.py:factory; with --executorch, any model."),
+    ] = None,
     device: DeviceOption = None,
     precision: PrecisionOption = None,
     sweep_id: _SweepOption = None,
     margin: _MarginOption = 100 * MARGIN,
     fail_on: _FailOnOption = None,
-    sessions: Annotated[int, typer.Option(min=5, max=1000, help="Sessions of each .pte file in this call.")] = 8,
+    sessions: Annotated[int, typer.Option(min=5, max=1000, help="Sessions of each side that this call measures.")] = 8,
     priority: _PriorityOption = 0,
     output: OutputsOption = None,
     inventory: InventoryOption = DEFAULT_INVENTORY,
@@ -60,12 +70,15 @@ def compare(
     """Compare two nights, devices, models or .pte files.
 
     A and B are two nights (2026-11-01), sweeps (nightly-2026-11-01), variants (sme2_off), devices, models, precisions,
-    ExecuTorch versions (1.5.1), or ids of cells, sessions or runners (at least 6 digits). A word with two meanings is
-    written with its kind, such as device:pixel-1. Cells are matched by everything else of their series.
+    ExecuTorch versions (1.5.1), versions and run-time options that a sweep states (load=mmap; default for none), or ids
+    of cells, sessions or runners (at least 6 digits). A word with two meanings is written with its kind, such as
+    device:pixel-1. Cells are matched by everything else of their series.
 
     Two .pte files are first measured interleaved on one device, with --sessions each. Sessions of earlier calls of the
     day count, too. The same applies to two versions of a model:
     etfarm compare --model ./model.py:make --base origin/main
+    and to a model with two versions of ExecuTorch (own is the farm's; `etfarm upgrade check` asks for a whole sweep):
+    etfarm compare --executorch 1.5.0 own --model mobilenet_v2
 
     Each pair is slower or faster with its 95 % interval, not slower (the interval of B / A lies inside the margin),
     inconclusive with what would settle it, or inaccurate (the outputs of a side are too far from their references).
@@ -85,7 +98,12 @@ def compare(
     workspace, only = Workspace(data_dir, warehouse), {"model": model, "device": device, "precision": precision}
     destination = ComparisonOutput(format, output or (), workspace)
     destination.check()
-    if files := prepare_files(a, b, base, only, sweep_id, workspace):
+    if executorch:
+        from flows.cli.upgrade import compare_versions
+
+        words = {"A and B": a or b, "--base": base, "--sweep": sweep_id}
+        comparison = compare_versions(executorch, words, only, sessions, inventory, workspace)
+    elif files := prepare_files(a, b, base, only, sweep_id, workspace):
         request = FilesToCompare(*files, device, inventory, sessions, priority, margin / 100)
         comparison = measure_files(request, workspace)
     else:

@@ -1,6 +1,7 @@
 """`etfarm upgrade check`: measure a sweep with two versions of ExecuTorch, and say whether the upgrade is safe."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -13,9 +14,11 @@ from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
     from tasks.measure.sweep_file import SweepSpec
+    from tasks.results.changes import Comparison
     from tasks.results.upgrade import Upgrade
 
-app = typer.Typer(name="upgrade", help="Say whether an upgrade of ExecuTorch is safe.")
+_EXAMPLE = "etfarm upgrade check deployments/sweeps/smoke.yaml --from 1.5.0 --to own"
+app = typer.Typer(name="upgrade", help="Say whether an upgrade of ExecuTorch is safe.", epilog=f"Example: {_EXAMPLE}")
 _SESSIONS = 8
 _ToOption = Annotated[str, typer.Option("--to", help="Version to upgrade to, such as 1.5.1, or `own`.")]
 _FromOption = Annotated[str, typer.Option("--from", help="Version to upgrade from; `own` is the farm's.")]
@@ -38,12 +41,7 @@ class UpgradeToCheck:
     devices: list[str]
 
 
-@app.callback()
-def group() -> None:
-    """Say whether an upgrade of ExecuTorch is safe."""
-
-
-@app.command(epilog="Example: etfarm upgrade check deployments/sweeps/smoke.yaml --from 1.5.0 --to own")
+@app.command(epilog=f"Example: {_EXAMPLE}")
 def check(
     file: Annotated[Path, typer.Argument(help="Sweep file: its models, precisions, variants and devices.")],
     to: _ToOption,
@@ -85,6 +83,36 @@ def check(
     raise typer.Exit(0 if upgrade.answer == "safe" else 1)
 
 
+def compare_versions(
+    versions: tuple[str, str],
+    excluded: Mapping[str, str | None],
+    only: Mapping[str, str | None],
+    sessions: int,
+    inventory: Path,
+    workspace: Workspace,
+) -> "Comparison":
+    """Measure a model with two versions and return how their times compare, and what else is worse as remarks.
+
+    `only` is the choice of model, device and precision of `etfarm compare`; `excluded` has its options that mean
+    nothing here.
+    """
+    from devices.errors import FarmError, InputError
+
+    if mistakes := [name for name, value in excluded.items() if value is not None]:
+        raise InputError(f"leave {mistakes[0]} out with --executorch, which measures --model with two versions")
+    if only["model"] is None:
+        raise InputError("--executorch needs --model, such as --model mobilenet_v2")
+    from tasks.measure.sweep_file import sweep_of_model
+
+    spec = sweep_of_model("compare", only["model"], only["precision"] or "fp32")
+    devices = [only["device"]] if only["device"] else []
+    workspace = replace(workspace, root=workspace.root.absolute())
+    upgrade = measure_upgrade(UpgradeToCheck(spec, *versions, sessions, inventory, devices), workspace)
+    if upgrade.comparison is None:
+        raise FarmError("; ".join(upgrade.findings) or "no session has a result")
+    return replace(upgrade.comparison, remarks=[*upgrade.findings, *upgrade.comparison.remarks])
+
+
 def measure_upgrade(asked: UpgradeToCheck, workspace: Workspace) -> "Upgrade":
     """Measure both versions unless that was done today, and compare them; raises InputError, FarmError."""
     from devices.errors import InputError
@@ -95,7 +123,7 @@ def measure_upgrade(asked: UpgradeToCheck, workspace: Workspace) -> "Upgrade":
     from tasks.results.upgrade import read_upgrade
     from tasks.runner.executorch_versions import read_versions
 
-    a, b = read_versions("--from", asked.before), read_versions("--to", asked.after)
+    a, b = read_versions(asked.before), read_versions(asked.after)
     if a == b:
         raise InputError(f"both versions are {asked.before}; name two")
     from flows.cli.prefect_run import run_with_server, set_up_run

@@ -99,7 +99,8 @@ def first_mistake(error: ValidationError) -> str:
     """Return the first mistake as `key`: message, on one line."""
     first = error.errors(include_input=False, include_url=False)[0]
     key = ".".join(str(step) for step in first["loc"])
-    return excerpt(f"`{excerpt(key, 100)}`: {first['msg']}" if key else first["msg"])
+    message = first["msg"].removeprefix("Value error, ")  # of a sentence that a validator of ours wrote
+    return excerpt(f"`{excerpt(key, 100)}`: {message}" if key else message)
 
 
 def _short_repr(value: object) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from devices.checked_yaml import load_checked
 from devices.errors import FarmError, InputError
@@ -15,6 +15,7 @@ from tasks.bundle.cell import AS_IS, Mode, Variant
 from tasks.bundle.model_names import find_model, short_names
 from tasks.bundle.robust_statistics import ALERT_SESSIONS, MIN_SESSIONS
 from tasks.bundle.runtime import EXPORT, Runtime, base_model, case_name, parse_runtime
+from tasks.bundle.values import first_mistake
 from tasks.export.entry import EXPORT_DEADLINE_S, ModelEntry
 from tasks.export.recipes import recipe_name
 from tasks.measure.run_options import RunOptions
@@ -221,6 +222,14 @@ class SweepSpec(MeasurementSettings, frozen=True):
                 f"executions ({self.executions}) must be more than warmup_executions ({self.warmup_executions})"
             )
         return self
+
+
+def sweep_of_model(name: str, model: str, precision: str) -> SweepSpec:
+    """Return the sweep of one model, written as in a sweep file of the present folder; InputError for a mistake."""
+    try:
+        return SweepSpec.model_validate({"name": name, "models": [model], "precisions": [precision]})
+    except ValidationError as error:
+        raise InputError(f"--model {model}: {first_mistake(error)}") from None
 
 
 def read_sweep(path: Path) -> SweepSpec:

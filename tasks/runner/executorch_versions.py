@@ -35,11 +35,9 @@ class ExecutorchVersions(BaseModel, extra="forbid", frozen=True):
         return f"export {self.export or OWN}, runner {self.runner or OWN}"
 
 
-def read_versions(option: str, text: str) -> ExecutorchVersions:
-    """Return the versions that the text of an option names; InputError with the option if it names none."""
+def read_versions(text: str) -> ExecutorchVersions:
+    """Return the versions that the word of a command names; raises InputError if it names none."""
     try:
         return ExecutorchVersions.model_validate(text)
     except ValidationError:
-        raise InputError(
-            f"{option}: `{text}` is not a version of ExecuTorch; write one such as 1.5.1, or `own`"
-        ) from None
+        raise InputError(f"`{text}` is not a version of ExecuTorch; write one such as 1.5.1, or `{OWN}`") from None
