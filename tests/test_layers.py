@@ -60,7 +60,9 @@ COMMANDS = ROOT / "flows" / "cli"  # a command is a file
 # All that flows and deployments may use of the pages: the writers of a medium, and whole documents. Their content
 # comes from `tasks.results`, so that no medium depends on the page of another.
 WRITERS = {f"tasks.pages.{name}" for name in ("benchmarks", "comment", "comparison", "explanation", "markdown", "rows")}
-WRITERS |= {f"tasks.pages.{name}" for name in ("notify", "report", "html", "page", "site.site", "site.publish")}
+WRITERS |= {
+    f"tasks.pages.{name}" for name in ("notify", "report", "upgrade", "html", "page", "site.site", "site.publish")
+}
 # What opens a warehouse; pages get a reader.
 OPENING = {"duckdb", "sql.cage", "sql.warehouse", "sql.readable"}
 OPENERS = {"open_reader", "open_answers", "open_readable", "open_read_only"}

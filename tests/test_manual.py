@@ -137,7 +137,8 @@ def test_the_table_of_a_sweep_files_keys_has_each_key_with_its_default() -> None
         if field.is_required():
             assert written == "none: required", name
         else:
-            value = TypeAdapter(field.annotation).validate_python(yaml.safe_load(written.strip("`")))
+            annotation: Any = field.annotation
+            value = TypeAdapter(annotation).validate_python(yaml.safe_load(written.strip("`")))
             assert value == field.get_default(call_default_factory=True)
 
 
