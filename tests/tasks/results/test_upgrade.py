@@ -11,6 +11,7 @@ from devices.errors import InputError
 from tasks.pages.upgrade import WRITERS
 from tasks.results.reader import Reader, open_reader
 from tasks.results.upgrade import Upgrade, read_upgrade
+from tests.fixtures.documented import assert_documented
 from tests.fixtures.warehouse import INACCURATE, BundleMaker
 
 MS = 1_000_000
@@ -94,7 +95,9 @@ def test_what_could_not_be_answered_is_not_safe(upgrade: Upgrade) -> None:
 
 
 def test_every_surface_states_the_same(upgrade: Upgrade) -> None:
-    assert json.loads(WRITERS[".json"](upgrade))["answer"] == "not safe"
+    document = json.loads(WRITERS[".json"](upgrade))
+    assert_documented("upgrade check", document)
+    assert document["answer"] == "not safe"
     for suffix in (".html", ".md"):
         text = WRITERS[suffix](upgrade)
         assert all(part in text for part in (upgrade.headline, "SIGSEGV", "memory below"))
