@@ -9,7 +9,7 @@ myst_heading_anchors = 3
 root_doc = "README"
 # The pages in the order of the menu; the READMEs of packages are found by links and by search.
 PAGES = {
-    "Use": ["models", "llm", "sweeps", "devices", "sme", "sql", "numbers", "glossary", "pull-requests"],
+    "Use": ["models", "llm", "sweeps", "devices", "sme", "sql", "numbers", "failures", "glossary", "pull-requests"],
     "Programs and agents": ["json", "mcp", "mcp-conversation"],
     "Skills": ["skills/README"],
     "Maintain": ["operations", "scale", "prefect", "trust"],

@@ -22,6 +22,7 @@ _KILOHERTZ = re.compile("[0-9]{1,9}")
 _MAX_CHARS = 100
 # Zones on the processor's die; others are on the skin, the battery or the board. `soc` alone is a battery's charge.
 _DIE_ZONE = re.compile(r"cpu|x86_pkg|tsens|cluster|^(big|mid|little)$|^soc[0-9]?[-_]therm", re.IGNORECASE)
+_MEMORY_KILLS = re.compile("oom_kill ([0-9]{1,12})")
 _CALIBRATION_NS = re.compile("[1-9][0-9]{0,11}")
 
 
@@ -52,6 +53,8 @@ class Conditions(BaseModel):
     """Of all cores; read, like the next, only while the farm waits for the device, and only if a limit needs it."""
     calibration_ns: int | None = None
     """The time of the runner's calibration load."""
+    memory_kills: int | None = None
+    """Processes that the kernel's OOM killer ended since the start of the device; Linux, and Android if readable."""
 
 
 def read_conditions(device: Device, sample_s: float | None = None, calibration: Sequence[str] = ()) -> Conditions:
@@ -152,6 +155,7 @@ def _parse_kernel(printed: dict[str, str]) -> dict[str, Any]:
         "free_memory_bytes": int(kilobytes) * 1024 if kilobytes is not None else None,
         "swap_used_bytes": max(int(swap - unused), 0) * 1024 if swap is not None and unused is not None else None,
         "background_cpu_percent": _kernel_busy_percent(printed.get("busy", "")),
+        "memory_kills": int(kills[1]) if (kills := _MEMORY_KILLS.fullmatch(printed.get("kills", ""))) else None,
     }
 
 

@@ -24,7 +24,7 @@ template <typename Failure, typename Step>
 void require(const std::string& what, Step step) {
   forget_runtime_errors();
   const Error error = step();
-  if (error != Error::Ok) throw Failure(what + ": " + first_runtime_error(executorch::runtime::to_string(error)));
+  if (error != Error::Ok) throw Failure(what + ": " + runtime_error_text(executorch::runtime::to_string(error)));
 }
 
 // Whether both are the same bit for bit.

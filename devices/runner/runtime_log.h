@@ -9,5 +9,6 @@ void catch_runtime_log();
 // Forgets the errors so far: what a step recovered from is not the cause of a later step's failure.
 void forget_runtime_errors();
 
-// Returns the first error that the runtime logged since then, which is closest to the cause, or `otherwise`.
-std::string first_runtime_error(const std::string& otherwise);
+// Returns the first error that the runtime logged since then, which is closest to the cause, or the operators without a
+// kernel; with the name of its code, such as `Error::InvalidProgram`, by which the farm tells kinds of failure apart.
+std::string runtime_error_text(const std::string& code);

@@ -17,8 +17,8 @@ from flows.device.lease import hold_lease
 from flows.device.sessions import SessionQueue
 from flows.json_log import log_context
 from flows.progress import board
+from tasks.bundle.failure_kinds import remedy
 from tasks.bundle.record import SessionRecord
-from tasks.bundle.remedy import remedy
 from tasks.bundle.runtime import base_model
 from tasks.export.entry import AccuracyRequirement
 from tasks.export.exported import Export

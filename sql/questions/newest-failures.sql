@@ -1,5 +1,18 @@
 -- Which sessions failed last, and why? Those whose repetition succeeded are left out.
-SELECT started_at, sweep_id, device, model, precision, variant, mode, threads, status, reason_code, reason, session_id
+SELECT
+    started_at,
+    sweep_id,
+    device,
+    model,
+    precision,
+    variant,
+    mode,
+    threads,
+    status,
+    reason_code,
+    signal,
+    reason,
+    session_id
 FROM failed_session
 WHERE NOT superseded
     AND _is_model(model, $model)

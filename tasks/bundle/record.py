@@ -15,6 +15,7 @@ from devices.untrusted import read_json
 from tasks.bundle.accuracy import Accuracy, Finite
 from tasks.bundle.cell import Arm, Mode, Status, Variant
 from tasks.bundle.claims import CLAIM, Claims, contradiction_in
+from tasks.bundle.failure_kinds import FAILURE_KINDS, OTHER
 from tasks.bundle.names import MAX_FILE_BYTES, FileName, Name, SessionId, Sha256
 from tasks.bundle.runner_stats import Stats
 from tasks.bundle.values import (
@@ -200,6 +201,7 @@ class SessionRecord(_Record):
     sweep: SweepNight
     status: Status
     reason_code: str | None = None
+    """A kind of failure_kinds.csv; None of a session that succeeded."""
     reason: str | None = None
     log_tail: str | None = None
     started_at: Moment
@@ -229,6 +231,15 @@ class SessionRecord(_Record):
     imported: ImportRecord | None = None
     arm: Arm | None = None
     farm_version: Name
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_listed_kind(cls, data: Any) -> Any:
+        """Replace a kind that only another version or tool has by `other`; the reason begins with it."""
+        kind = data.get("reason_code") if isinstance(data, dict) else None
+        if not isinstance(kind, str) or kind in FAILURE_KINDS:
+            return data
+        return data | {"reason_code": OTHER, "reason": f"{kind}: {data.get('reason') or 'no reason was recorded'}"}
 
     @property
     def claims(self) -> Claims:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any, Literal
 
-from tasks.bundle.remedy import OF_DEVICE
+from tasks.bundle.failure_kinds import OF_DEVICE
 from tasks.judge.commits import CommitRange, commits_between_rows
 from tasks.judge.decisions import Decisions, SeriesNight, accepts
 from tasks.judge.figures import METRICS

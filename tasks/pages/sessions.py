@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from tasks.bundle.remedy import remedy
+from tasks.bundle.failure_kinds import remedy
 from tasks.pages.page import Block, Fold, Heading, Log, Paragraph, Points, Section
 from tasks.results.cells import emulation_tags
 from tasks.results.devices import ONLY_OF_FARM_DEVICES, ConditionRow, DeviceRow, waits_in_words

@@ -7,8 +7,8 @@ from datetime import date
 from typing import Any
 
 from devices.errors import InputError
+from tasks.bundle.failure_kinds import remedy
 from tasks.bundle.model_names import limit_series, unknown_series
-from tasks.bundle.remedy import remedy
 from tasks.bundle.runtime import base_model
 from tasks.judge.figures import percent_change
 from tasks.judge.pairs import SERIES

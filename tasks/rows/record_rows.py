@@ -157,7 +157,7 @@ def conditions_rows(record: SessionRecord) -> list[Row]:
     """
     return [
         {
-            **conditions.model_dump(),
+            **conditions.model_dump(exclude={"memory_kills"}),  # of use only while a session is judged
             "moment": moment,
             "taken_at": _utc(conditions.taken_at) if conditions.taken_at else None,
             "thermal_status": None if conditions.thermal_status is None else str(conditions.thermal_status),

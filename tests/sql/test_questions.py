@@ -80,7 +80,7 @@ def write_operators(maker: BundleMaker) -> None:
 
 def write_devices(maker: BundleMaker) -> None:
     # two sessions of 3 s in 20 s, and a success and a failure of 9 s each, one hour apart in all
-    failed: dict[str, Any] = {"status": "failed", "reason_code": "crashed", "reason": "it crashed"}
+    failed: dict[str, Any] = {"status": "failed", "reason_code": "runner_crashed", "reason": "it crashed"}
     for name, start, changes in (("used", "01:00:11", {}), ("cost", "01:59:51", failed)):
         maker.session([MS], device__name=name, wall_s=3.0)
         started_at = f"2026-11-20T{start}+00:00"

@@ -41,10 +41,10 @@ def write_sessions(maker: BundleMaker) -> None:
     for variant in ("sme2_on", "sme2_off"):
         accuracy = compared(variant == "sme2_on")
         measure(maker, next(numbers), variant=variant, model__name="wrong", accuracy=accuracy)
-    for status, code in (("failed", "broke"), ("invalid", "broke"), ("failed", "first_session")):
+    for status, code in (("failed", "no_stats"), ("invalid", "no_stats"), ("failed", "first_session")):
         maker.session([5 * US] * 3, status=status, reason="broke", reason_code=code, variant="sme2_on")
     for change in ALONE:
-        lost: dict[str, Any] = {"status": "failed", "reason": "broke", "reason_code": "broke", "variant": "sme2_on"}
+        lost: dict[str, Any] = {"status": "failed", "reason": "broke", "reason_code": "no_stats", "variant": "sme2_on"}
         maker.session([5 * US] * 3, **lost | change)
     maker.session([100 * US], mode="profile", files=profile_of(memcpy=15))
 

@@ -13,7 +13,12 @@ NO_TIMING: tuple[dict[str, Any], ...] = (
     {"status": "failed"},
     {"status": "invalid"},
 )
-FAILED: dict[str, Any] = {"status": "failed", "reason_code": "crashed", "reason": "by signal 11", "log_tail": "oops"}
+FAILED: dict[str, Any] = {
+    "status": "failed",
+    "reason_code": "runner_crashed",
+    "reason": "by signal 11",
+    "log_tail": "oops",
+}
 OUTPUTS = [
     {"output": 0, "max_abs_error": 1e-6, "max_rel_error": 1e-3, "nonfinite_mismatches": 0},
     {"output": 1, "max_abs_error": None, "max_rel_error": None, "nonfinite_mismatches": 4},
@@ -95,7 +100,7 @@ ROWS: list[tuple[str, str, str, list[Any]]] = [
         "operator_time", "portable_weight")),
     ("session_overview", "no timing", "count(*)", [(len(NO_TIMING),)]),
     ("failed_session", "crashed", "status, reason_code, reason, log_tail, signal, attempt, superseded",
-        [("failed", "crashed", "by signal 11", "oops", 11, 1, False)]),
+        [("failed", "runner_crashed", "by signal 11", "oops", 11, 1, False)]),
     # an operator without a category counts as other and is listed
     ("unknown_operator", "unknown", "name, kind, sessions", [("Frobnicate", "delegated", 2), ("frob", "portable", 1)]),
     ("category_share", "unknown", "round(sum(share) FILTER (category = 'Other'), 9)", [(0.3,)]),

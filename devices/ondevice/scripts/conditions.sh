@@ -48,6 +48,7 @@ macos)
     section zones zones
     section governors clocks scaling_governor
     section frequencies clocks scaling_cur_freq
+    section kills grep '^oom_kill ' /proc/vmstat
     ;;
 esac
 case $system in

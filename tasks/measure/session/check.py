@@ -1,8 +1,7 @@
 """Decide whether the result of a session is valid; every reason against it has a code and a sentence."""
 
 import re
-import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +10,7 @@ from devices.ondevice.job import JobResult
 from devices.start_limits import Limits, checks
 from sql.schema import seed_rows
 from tasks.bundle.cell import Variant
+from tasks.bundle.failure_kinds import printed_kind, signal_name
 from tasks.bundle.names import SELECTED
 from tasks.bundle.runner_stats import Stats
 from tasks.etdump.delegates import Backends
@@ -25,7 +25,10 @@ from tasks.runner.manifest import Runner
 
 # The line of the runner's crash handler: what it was doing with the model.
 _CRASH = re.compile(r"executor_runner: ExecuTorch crashed \(\w+\) while it (?P<doing>(?:loaded|executed) the model)")
+_KILLING_SIGNALS = ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT")
 _TAIL_BYTES = 4000
+TAIL_LINES = 20
+_MAX_REASON_CHARS = 300
 _NODE_KINDS = {
     "delegate_call": "a call of a delegate,",
     "operator_call": "a call of an operator,",
@@ -41,7 +44,7 @@ _EXTENSIONS = {"sme2_on": "SME2", "sme1": "SME"}
 
 
 class Unsuccessful(FarmError):
-    """A session has ended without a valid result; `code` is the reason in one word."""
+    """A session has ended without a valid result; `code` is a kind of tasks/bundle/failure_kinds.csv."""
 
     def __init__(self, status: Literal["failed", "invalid"], code: str, reason: str) -> None:
         super().__init__(reason.encode(errors="replace").decode())  # session.json is UTF-8
@@ -49,26 +52,59 @@ class Unsuccessful(FarmError):
         self.code = code
 
 
-def check_end(job: JobResult, deadline_s: float, collected: Path, session: PlannedSession) -> None:
-    """Raise Unsuccessful unless the runner exited with code 0; a crash in ExecuTorch names the .pte file."""
-    model, pte_sha256 = session.cell.model, session.pte_sha256
+def check_end(job: JobResult, deadline_s: float, collected: Path, session: PlannedSession, runner: Runner) -> None:
+    """Raise Unsuccessful with the kind that its end and its last lines show, unless the runner exited with code 0."""
     if job.deadline_exceeded:
         raise Unsuccessful(
             "failed", "deadline_exceeded", f"the runner was killed after its deadline of {deadline_s:g} s"
         )
-    if job.signal is not None:
-        printed = last_lines(collected / "stderr.txt", 1)
-        if printed and (crash := _CRASH.search(printed[0])):
-            reason = (
-                f"ExecuTorch crashed with {_signal_name(job.signal)} while it {crash['doing']} {model}, whose .pte "
-                f"file has SHA-256 {pte_sha256}; it is damaged or ExecuTorch cannot run it, so export the model again"
-            )
-            raise Unsuccessful("failed", "model_crashed", reason)
-        raise Unsuccessful("failed", "runner_crashed", f"the runner was killed by {_signal_name(job.signal)}")
-    if job.exit_code != 0:
-        line = (last_lines(collected / "stderr.txt", 1) or ["it printed nothing to standard error"])[0]
-        cause = re.sub(rf"\S*/blobs/{pte_sha256}", f"the model {model}", line)[:300]  # where it is on the device
+    if job.exit_code == 0:
+        return
+    printed = last_lines(collected / "stderr.txt", TAIL_LINES)
+    name = signal_name(job.signal, runner.platform.partition("-")[0]) if job.signal is not None else None
+    if name in (None, "SIGABRT"):  # what the runtime prints before another signal is not its cause
+        _check_printed(printed, name, runner)
+    last = printed[-1] if printed else "it printed nothing to standard error"
+    model, pte_sha256 = session.cell.model, session.pte_sha256
+    if name is None:
+        cause = re.sub(rf"\S*/blobs/{pte_sha256}", f"the model {model}", last)[
+            :_MAX_REASON_CHARS
+        ]  # where it is on the device
         raise Unsuccessful("failed", "runner_failed", f"the runner exited with code {job.exit_code}: {cause}")
+    if name in _KILLING_SIGNALS:
+        _check_killed(job, name)
+    if crash := _CRASH.search(last):
+        reason = (
+            f"ExecuTorch crashed with {name} while it {crash['doing']} {model}, whose .pte "
+            f"file has SHA-256 {pte_sha256}; it is damaged or ExecuTorch cannot run it, so export the model again"
+        )
+        raise Unsuccessful("failed", "model_crashed", reason)
+    raise Unsuccessful("failed", "runner_crashed", f"the runner crashed with {name}")
+
+
+def _check_printed(printed: Sequence[str], ended_by: str | None, runner: Runner) -> None:
+    """Raise Unsuccessful if the last lines of a runner that failed or aborted identify a kind of failure."""
+    if (identified := printed_kind(printed)) is None:
+        return
+    kind, names = identified
+    version = f", ExecuTorch {runner.versions['executorch']}" if runner.versions.get("executorch") else ""
+    what = f"the runner {runner.runner_sha256[:8]} ({runner.platform}{version})"
+    if kind == "missing_operator" and names:
+        raise Unsuccessful("failed", kind, f"{what} has no kernel for {', '.join(names)}"[:_MAX_REASON_CHARS])
+    if kind == "no_backend" and names:
+        raise Unsuccessful("failed", kind, f"{what} has no backend {', '.join(names)}")
+    line = next(line for line in reversed(printed) if printed_kind([line]))
+    aborted = f" and aborted with {ended_by}" if ended_by else ""
+    raise Unsuccessful("failed", kind, f"{what} printed `{line[:_MAX_REASON_CHARS]}`{aborted}")
+
+
+def _check_killed(job: JobResult, name: str) -> None:
+    """Raise Unsuccessful for a runner that another program ended: the kernel if it was out of memory, or unknown."""
+    kills = [each.memory_kills for each in (job.before, job.after) if each and each.memory_kills is not None]
+    if name == "SIGKILL" and len(kills) == 2 and kills[1] > kills[0]:
+        reason = f"the kernel's OOM killer ended {kills[1] - kills[0]} processes during the session, with the runner"
+        raise Unsuccessful("failed", "out_of_memory", f"the runner was killed by SIGKILL: {reason}")
+    raise Unsuccessful("failed", "runner_killed", f"the runner was killed by {name}")
 
 
 def check_result(
@@ -134,13 +170,6 @@ def check_conditions(session: PlannedSession, job: JobResult, limits: Limits) ->
     if job.beside is not None:
         reason = f"another farm, with the root {job.beside}, ran a job on {session.cell.device} at the same time"
         raise Unsuccessful("invalid", "not_alone", reason)
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return f"signal {number} ({signal.Signals(number).name})"
-    except ValueError:
-        return f"signal {number}"
 
 
 def last_lines(log: Path, count: int) -> list[str]:

@@ -159,7 +159,7 @@ def _judge(context: SessionContext, result: SessionResult, job: JobResult, colle
             result.stats = read_stats(collected)
         except Unsuccessful as end:
             result.refused.append(end)
-        check_end(job, context.deadline_s, collected, session)
+        check_end(job, context.deadline_s, collected, session, context.runner)
         if result.refused:
             raise result.refused[0]
         backends = {(chain, number): backend for chain, number, backend in export.delegate_calls or ()}

@@ -36,7 +36,7 @@ from tasks.export.conversion import count_layers
 from tasks.export.exported import Export
 from tasks.measure.clock import clock_ahead_s, farm_time
 from tasks.measure.plan import PlannedSession
-from tasks.measure.session.check import Unsuccessful, last_lines
+from tasks.measure.session.check import TAIL_LINES, Unsuccessful, last_lines
 from tasks.rows.rows import record_rows
 from tasks.runner.manifest import Runner
 from tasks.store.bundle_store import BundleStore
@@ -45,7 +45,6 @@ from tasks.store.folder import content_sha256, read_record
 
 _log = logging.getLogger(__name__)
 _ERROR_FILE = "farm_error.txt"
-_TAIL_LINES = 20
 # The fields of session.json that have the same name in the export, its case and the inventory.
 _EXPORT_FIELDS = (
     "precision", "seed", "export_key", "pte_sha256", "pte_bytes", "inputs_sha256", "versions", "source_sha256",
@@ -171,7 +170,7 @@ def unexpected_end(error: Exception, title: str, collected: Path) -> Unsuccessfu
 
 def checked_record(result: SessionResult, collected: Path) -> SessionRecord:
     """Return the record of a session, or that of a failure if the load would refuse its bundle."""
-    log_tail = "\n".join(last_lines(collected / "stderr.txt", _TAIL_LINES)) or None
+    log_tail = "\n".join(last_lines(collected / "stderr.txt", TAIL_LINES)) or None
     try:
         record = session_record(result, log_tail)
         check_loadable(record, collected, result.runs)

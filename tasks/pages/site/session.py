@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tasks.bundle.remedy import remedy
+from tasks.bundle.failure_kinds import remedy
 from tasks.pages.page import Chart, Log, Page, Paragraph, Points, Section
 from tasks.results.addresses import (
     cell_page,

@@ -148,6 +148,17 @@ def test_the_smallest_and_largest_values_and_the_end_of_a_failure_are_read() -> 
     assert parse_record(record_text(**(smallest | failure)), "session.json").exit_code == 1
 
 
+def test_a_kind_of_failure_that_this_farm_does_not_have_is_other_with_its_name_in_the_reason() -> None:
+    for kind, reason, expected in (("too_hot", "48 C", "too_hot: 48 C"), ("x", None, "x: no reason was recorded")):
+        text = record_text(status="failed", reason_code=kind, reason=reason)
+        record = parse_record(text, "session.json")
+        assert (record.reason_code, record.reason) == ("other", expected)
+    listed = parse_record(record_text(status="failed", reason_code="thermal", reason="48 C"), "session.json")
+    assert (listed.reason_code, listed.reason) == ("thermal", "48 C")
+    with pytest.raises(BundleError, match="`reason_code`: Input should be a valid string"):
+        parse_record(record_text(status="failed", reason_code=["thermal"]), "session.json")
+
+
 def test_a_former_key_is_read_and_written_under_its_name() -> None:
     of_stats = {"peak_resident_bytes": 5000, "model_peak_resident_bytes": 6000, "sme_told": True, "sme2_told": True}
     former = json.loads(record_text(index=7, stats=of_stats))

@@ -123,7 +123,7 @@ def test_paths_without_bundles_are_reported_and_no_warehouse_is_created(tmp_path
 def test_a_session_without_a_result_is_loaded_with_its_reasons_and_without_runs(maker: BundleMaker) -> None:
     before = {"taken_at": "2026-11-20T03:00:00.500+02:00", "temperature_c": 41.5, "thermal_status": 2}
     ended: dict[str, Any] = {
-        "reason_code": "too_hot",
+        "reason_code": "thermal",
         "reason": "it was too hot",
         "files": {"model.etdump": b"cut off"},
     }

@@ -1,6 +1,6 @@
 """The sections on sessions: those without a result, and where figures come from."""
 
-from tasks.bundle.remedy import remedy
+from tasks.bundle.failure_kinds import remedy
 from tasks.pages.sessions import failures
 from tests.fixtures.report import MS
 from tests.tasks.pages.conftest import Part, Sweep, with_sessions
@@ -43,14 +43,14 @@ def test_sessions_that_need_nobody_are_counted_apart_and_not_listed(sweep: Sweep
 
 def similar(sweep: Sweep) -> None:
     for number, log in enumerate(("the same", "the same", "another")):
-        ended = {"status": "failed", "reason_code": "x", "reason": f"refused {number // 2}"}
+        ended = {"status": "failed", "reason_code": "no_stats", "reason": f"refused {number // 2}"}
         sweep.session(log_tail=log, repetition=number, **ended)
 
 
 @with_sessions(similar)
 def test_similar_failures_are_one_entry_with_each_log_once(sweep: Sweep) -> None:
     section = sweep["failures"]
-    assert "x on host: three sessions failed" in section.words
+    assert "no_stats on host: three sessions failed" in section.words
     assert len(section.column("Session")) == 3
     assert section.words.count("Last lines of the log of") == 2
 

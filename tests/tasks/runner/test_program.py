@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tasks.bundle.failure_kinds import printed_kind
 from tasks.etdump.reader import read_etdump
 from tests.fixtures.runner import Program, assert_close, stats_of
 
@@ -128,6 +129,30 @@ def test_a_truncated_or_other_file_is_refused(run: Program, models: Path, tmp_pa
     sentence = run(f"--model_path={cut}", f"--stats_path={tmp_path / 'stats.json'}").sentence()
     assert f"{cut} is not a program that can be loaded" in sentence
     assert stats_of(tmp_path / "stats.json")["exit_reason"] == sentence.removeprefix("executor_runner: ")
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "kind", "names"),
+    [
+        (b"aten::cumsum", b"aten::cumsun", "missing_operator", ["aten::cumsun.out"]),
+        (b"XnnpackBackend", b"XnnpackBackenD", "no_backend", ["XnnpackBackenD"]),
+        (b"XN01", b"XX01", "damaged_program", []),
+        (b"ET12", b"BP08", "damaged_program", []),
+    ],
+)
+def test_what_is_printed_about_a_broken_program_identifies_the_kind_of_its_failure(
+    run: Program, models: Path, tmp_path: Path, written: bytes, instead: bytes, kind: str, names: list[str]
+) -> None:
+    content = (models / "convolved.pte").read_bytes()
+    assert content.count(written) == 1
+    (tmp_path / "broken.pte").write_bytes(content.replace(written, instead))
+    assert printed_kind([run(f"--model_path={tmp_path / 'broken.pte'}").sentence()]) == (kind, names)
+
+
+def test_what_is_printed_without_memory_identifies_it(run: Program, model: str) -> None:
+    # given a limit of 4 GB, and as many executions as need 16 GB for their times
+    limited = Program(["sh", "-c", 'ulimit -v 4000000; exec "$@"', "sh", *run.command])
+    assert printed_kind([limited(model, "--num_executions=2000000000").sentence(1)]) == ("out_of_memory", [])
 
 
 @pytest.mark.parametrize("case", ["--inputs={}", "--setup_method=forward --setup_inputs={}"], ids=["model", "setup"])

@@ -44,11 +44,19 @@ def unsuccessful(check: Callable[..., Any], *given: Any) -> tuple[str, str, str]
     ("exit_code", "number", "is_late", "printed", "code", "reason"),
     [
         (None, 9, True, CRASHED, "deadline_exceeded", "the runner was killed after its deadline of 2.5 s"),
-        (None, 11, False, f"loading\n{CRASHED}", "model_crashed", "with signal 11 (SIGSEGV) while it executed the"),
-        (None, 11, False, f"{CRASHED}\nmore", "runner_crashed", "the runner was killed by signal 11 (SIGSEGV)"),
-        (None, 11, False, "", "runner_crashed", "the runner was killed by signal 11 (SIGSEGV)"),
-        (None, 99, False, "", "runner_crashed", "the runner was killed by signal 99"),
+        (None, 11, False, f"loading\n{CRASHED}", "model_crashed", "with SIGSEGV while it executed the"),
+        (None, 4, False, CRASHED, "model_crashed", "with SIGILL"),
+        (None, 7, False, CRASHED, "model_crashed", "with SIGBUS"),
+        (None, 11, False, f"{CRASHED}\nmore", "runner_crashed", "the runner crashed with SIGSEGV"),
+        (None, 11, False, f"std::bad_alloc\n{CRASHED}", "model_crashed", "with SIGSEGV"),
+        (None, 6, False, f"what(): std::bad_alloc\n{CRASHED}", "out_of_memory", "bad_alloc` and aborted with SIGABRT"),
+        (None, 6, False, CRASHED, "model_crashed", "with SIGABRT"),
+        (None, 15, False, "", "runner_killed", "the runner was killed by SIGTERM"),
+        (None, 9, False, CRASHED, "runner_killed", "the runner was killed by SIGKILL"),
+        (None, 99, False, "", "runner_crashed", "the runner crashed with signal 99"),
         (1, None, False, "first\nlast", "runner_failed", "the runner exited with code 1: last"),
+        (2, None, False, "Missing operators: a::b, a::c (X)", "missing_operator", ") has no kernel for a::b, a::c"),
+        (2, None, False, "Backend OddBackend is not registered.", "no_backend", ") has no backend OddBackend"),
         (-1, None, False, "", "runner_failed", "exited with code -1: it printed nothing to standard error"),
         (2, None, False, CRASHED, "runner_failed", f"exited with code 2: {CRASHED}"),
         (1, None, False, f"beginning{'x' * 1000}", "runner_failed", "exited with code 1: beginningx"),
@@ -57,14 +65,27 @@ def unsuccessful(check: Callable[..., Any], *given: Any) -> tuple[str, str, str]
 def test_a_runner_that_did_not_end_by_itself_with_0_has_failed(
     tmp_path: Path, exit_code: int | None, number: int | None, is_late: bool, printed: str, code: str, reason: str
 ) -> None:
+    runner = publish_stand_in(tmp_path / "runners", "")
     (tmp_path / "stderr.txt").write_text(printed, encoding="utf-8")
     job = JobResult(exit_code, number, is_late, 1.0)
     session = replace(a_session(), pte_sha256="c0ffee")
-    found = unsuccessful(check_end, job, 2.5, tmp_path, session)
+    found = unsuccessful(check_end, job, 2.5, tmp_path, session, runner)
     assert found[:2] == ("failed", code)
     assert reason in found[2]
     assert len(found[2]) < 400
     assert ("model linear, whose .pte file has SHA-256 c0ffee" in found[2]) == (code == "model_crashed")
+
+
+@pytest.mark.parametrize(
+    ("kills", "kind"), [((4, 5), "out_of_memory"), ((4, 4), "runner_killed"), ((None, 5), "runner_killed")]
+)
+def test_a_runner_is_out_of_memory_only_if_the_kernel_counted_a_kill(
+    tmp_path: Path, kills: tuple[int | None, int], kind: str
+) -> None:
+    before, after = (Conditions(memory_kills=count) for count in kills)
+    job = JobResult(None, 9, False, 1.0, before=before, after=after)
+    found = unsuccessful(check_end, job, 2.5, tmp_path, a_session(), publish_stand_in(tmp_path / "runners", ""))
+    assert found[:2] == ("failed", kind)
 
 
 def result(

@@ -36,7 +36,9 @@ def test_a_session_that_goes_well_succeeds_and_marks_its_folder_on_the_device_fo
 @pytest.mark.parametrize(
     ("script", "code", "sentence"),
     [
-        ('truncate -s 1T "$etdump"; kill -SEGV $$', "runner_crashed", "was killed by signal 11 (SIGSEGV)"),
+        ('truncate -s 1T "$etdump"; kill -SEGV $$', "runner_crashed", "crashed with SIGSEGV"),
+        ("echo Missing operators: a::b, a::c >&2; exit 2", "missing_operator", "has no kernel for a::b, a::c"),
+        ("kill -KILL $$", "runner_killed", "was killed by SIGKILL"),
         ("echo first >&2; echo last >&2; exit 1", "runner_failed", "exited with code 1: last"),
         ("true", "no_etdump", "did not write an ETDump"),
         ('cp "$model" "$etdump"', "wrong_output", "output 0 is missing"),
@@ -48,7 +50,7 @@ def test_a_runner_that_misbehaves_fails_its_session(tmp_path: Path, script: str,
     record = measured(tmp_path, context)
     assert (record.status, record.reason_code) == ("failed", code)
     assert sentence in str(record.reason)
-    assert record.log_tail == ("first\nlast" if code == "runner_failed" else None)
+    assert code != "runner_failed" or record.log_tail == "first\nlast"
     assert "model.etdump" not in record.files or code == "wrong_output"
     assert context.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
 
