@@ -102,7 +102,7 @@ def _check_killed(job: JobResult, name: str) -> None:
     """Raise Unsuccessful for a runner that another program ended: the kernel if it was out of memory, or unknown."""
     kills = [each.memory_kills for each in (job.before, job.after) if each and each.memory_kills is not None]
     if name == "SIGKILL" and len(kills) == 2 and kills[1] > kills[0]:
-        reason = f"the kernel's OOM killer ended {kills[1] - kills[0]} processes during the session, with the runner"
+        reason = "the kernel's OOM killer ended a process on the device during the session"
         raise Unsuccessful("failed", "out_of_memory", f"the runner was killed by SIGKILL: {reason}")
     raise Unsuccessful("failed", "runner_killed", f"the runner was killed by {name}")
 
