@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -14,11 +15,16 @@ constexpr std::pair<int, const char*> kSignals[] = {
 constexpr size_t kStackBytes = 1 << 16;
 
 std::atomic<const char*> doing{"started"};
+std::atomic<const char*> removed{nullptr};
 char stack[kStackBytes];
 
 void print(const char* text) {
   const auto written = write(STDERR_FILENO, text, std::strlen(text));
   static_cast<void>(written);
+}
+
+void remove_file() {
+  if (const char* path = removed.load()) unlink(path);
 }
 
 // May run at any point: only functions that are safe in a signal handler.
@@ -30,12 +36,22 @@ void report(int number) {
   print(") while it ");
   print(doing.load());
   print("\n");
+  remove_file();
   raise(number);  // the default action is set again, and ends the program after this handler
 }
 
 }  // namespace
 
 void now_doing(const char* what) { doing = what; }
+
+void remove_in_crash(const char* path) { removed = path; }
+
+void end_by_signal(int number) {
+  remove_file();
+  signal(number, SIG_DFL);
+  raise(number);
+  std::abort();  // of a signal that ends nothing
+}
 
 void report_crashes() {
   stack_t own{};

@@ -5,8 +5,10 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "errors.h"
+#include "load_mode.h"
 #include "platform/selected_kernels.h"
 
 namespace {
@@ -22,14 +24,36 @@ int to_int(const std::string& flag, const std::string& text, int min) {
   return value;
 }
 
-std::vector<std::string> split_at_commas(const std::string& text) {
+std::vector<std::string> split_at(char separator, const std::string& text) {
   std::vector<std::string> parts;
   for (size_t start = 0; start <= text.size();) {
-    const size_t comma = std::min(text.find(',', start), text.size());
-    if (comma > start) parts.push_back(text.substr(start, comma - start));
-    start = comma + 1;
+    const size_t end = std::min(text.find(separator, start), text.size());
+    if (end > start) parts.push_back(text.substr(start, end - start));
+    start = end + 1;
   }
   return parts;
+}
+
+std::vector<std::string> split_at_commas(const std::string& text) { return split_at(',', text); }
+
+// Returns what is before and after the first `separator`; throws UsageError if either is empty.
+std::pair<std::string, std::string> split_once(char separator, const std::string& flag, const std::string& text) {
+  const size_t at = text.find(separator);
+  if (at != std::string::npos && at > 0 && at + 1 < text.size()) return {text.substr(0, at), text.substr(at + 1)};
+  throw UsageError("--" + flag + " must list options such as XnnpackBackend:key=true,other=1, not '" + text + "'");
+}
+
+// Reads `Backend:key=value,key=value;Other:key=value`.
+BackendOptionTexts to_backend_options(const std::string& flag, const std::string& text) {
+  BackendOptionTexts options;
+  for (const std::string& part : split_at(';', text)) {
+    const auto [backend, list] = split_once(':', flag, part);
+    for (const std::string& option : split_at_commas(list)) {
+      const auto [key, value] = split_once('=', flag, option);
+      if (!options[backend].emplace(key, value).second) throw UsageError("--" + flag + ": duplicate key " + key);
+    }
+  }
+  return options;
 }
 
 // Reads `1x3x64x64,scalar`: a scalar has no dimensions.
@@ -98,6 +122,19 @@ const std::vector<Flag>& all_flags() {
       {"method_name", "NAME", "the method (forward)", text(&Flags::method_name)},
       {"num_executions", "N", "number of executions (1)", number(&Flags::num_executions, 1)},
       {"cpu_threads", "N", "threads of the pool; -1: one per fast core (-1)", number(&Flags::cpu_threads, -1)},
+      {"load_mode", "MODE", "how the program gets into memory: file (read), mmap, mmap_mlock, mmap_try_mlock (not all "
+       "systems can lock it), mmap_madvise (file)",
+       [](Flags& flags, const auto& name, const auto& text) {
+         to_choice(name, text, load_modes());
+         flags.load_mode = text;
+       }},
+      {"backend_options", "BACKEND:KEY=VALUE,...", "options of a backend, such as "
+       "XnnpackBackend:weight_cache_enabled=true; a value is true, false, an integer or a text; other backends follow "
+       "after ; (none)",
+       [](Flags& flags, const auto& name, const auto& text) { flags.backend_options = to_backend_options(name, text); }},
+      {"cache_file", "FILE", "a cache that backends write in one start and read in the next, named in "
+       "--backend_options: a child process loads and executes the model once before, and FILE is removed at the end "
+       "(none)", text(&Flags::cache_file)},
       {"inputs", "A.bin,B.bin", "raw bytes of each input that is a tensor (a seeded pattern); numbers are constants of "
        "the program", files(&Flags::inputs)},
       {"input_shapes", "1x3x64,scalar", "shape of each input, where a dynamic one is smaller (the program's largest)",

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backend_options.h"
 #include "platform/sme2.h"
 
 enum class PrintOutput { none, summary, all };
@@ -29,6 +30,9 @@ struct Flags {
   int untraced_executions = 0;
   int memory_reads = 0;
   int cpu_threads = -1;  // -1: one thread per fast core
+  std::string load_mode = "file";
+  BackendOptionTexts backend_options;
+  std::string cache_file;  // empty: one start
   InputSource inputs{"inputs", "input_shapes", {}, {}};
   std::string setup_method;  // empty: none
   InputSource setup_inputs{"setup_inputs", "setup_input_shapes", {}, {}};

@@ -6,10 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "backend_options.h"
 #include "calibrate.h"
 #include "crash.h"
 #include "errors.h"
 #include "files.h"
+#include "first_start.h"
 #include "flags.h"
 #include "kernel_profile.h"
 #include "memory.h"
@@ -61,6 +63,7 @@ void execute_all(const Flags& flags, Model& model, Stats& stats) {
     if (i + 1 == flags.output_execution) model.keep_outputs();
     if (i > 0) continue;
     stats.model_peak_memory_bytes = peak_memory_bytes();
+    stats.model_memory = resident_memory();
     if (model.tracer()) check_etdump_size(flags, bytes_before, model.tracer()->bytes() - bytes_before);
   }
   if (profile) write_complete(flags.kernel_profile_path, profile->stop());
@@ -77,20 +80,41 @@ void execute_untraced(const Flags& flags, Model& model, Stats& stats) {
   for (int i = 0; i < flags.untraced_executions; ++i) stats.untraced_execution_ns.push_back(model.execute());
 }
 
-void measure(const Flags& flags, Stats& stats) {
-  check_sme_possible(flags);
-  catch_runtime_log();
+// Loads the model and sets it up for its executions; fills the statistics of this start.
+Model start(const Flags& flags, BackendOptions& options, Stats& stats) {
   stats.threads_used = set_threads(flags.cpu_threads);
-
+  options.set();
   now_doing("loaded the model");
   const int64_t start = now_ns();
-  Model model(flags.model_path, flags.data_paths, flags.method_name, !flags.etdump_path.empty(),
-              !flags.setup_method.empty());
+  Model model(flags, options);
   stats.load_ns = now_ns() - start;
+  stats.backend_options = options.read_back();
   check_sme_effective(flags);
   now_doing("executed the model");
   model.set_inputs(flags.inputs);
   if (!flags.setup_method.empty()) stats.setup_ns = model.set_up(flags.setup_method, flags.setup_inputs);
+  return model;
+}
+
+// The start that fills the cache, with one execution.
+FirstStart start_first(const Flags& flags, BackendOptions& options) {
+  Stats stats;
+  Model model = start(flags, options, stats);
+  model.execute();
+  return {*stats.load_ns, peak_memory_bytes()};
+}
+
+void measure(const Flags& flags, Stats& stats) {
+  check_sme_possible(flags);
+  catch_runtime_log();
+  BackendOptions options(flags.backend_options);
+  std::optional<CacheFile> cache;
+  if (!flags.cache_file.empty()) {
+    cache.emplace(flags.cache_file);
+    stats.first_start = start_in_child([&] { return start_first(flags, options); });
+    stats.cache_bytes = cache->bytes();
+  }
+  Model model = start(flags, options, stats);
   execute_all(flags, model, stats);
   now_doing("wrote the results");
   if (flags.print_output != PrintOutput::none) print(model.describe_outputs(flags.print_output == PrintOutput::all));

@@ -8,6 +8,7 @@
 
 #include "errors.h"
 #include "files.h"
+#include "load_mode.h"
 #include "runtime_log.h"
 #include "stats.h"
 
@@ -77,15 +78,20 @@ std::string tensor_text(const executorch::aten::Tensor& tensor, bool all_values)
 }  // namespace
 
 // Memory is shared between methods only for a setup: without shared buffers, methods could overwrite the state of others.
-Model::Model(const std::string& path, const std::vector<std::string>& data, const std::string& method, bool traced,
-             bool with_setup)
-    : path_(path), method_(method), tracer_(traced ? std::make_unique<Tracer>() : nullptr) {
-  check_readable(path, "model");  // the runtime does not report the cause
+Model::Model(const Flags& flags, BackendOptions& options)
+    : path_(flags.model_path),
+      method_(flags.method_name),
+      tracer_(flags.etdump_path.empty() ? nullptr : std::make_unique<Tracer>()) {
+  const std::vector<std::string>& data = flags.data_paths;
+  check_readable(path_, "model");  // the runtime does not report the cause
   for (const std::string& file : data) check_readable(file, "data");
-  module_ = std::make_unique<Module>(path, data, Module::LoadMode::File, nullptr, nullptr, nullptr, with_setup);
-  require<UsageError>(path + (data.empty() ? "" : " with its data") + " is not a program that can be loaded",
-                      [&] { return module_->load(Program::Verification::InternalConsistency); });
-  load(method, tracer_.get());
+  const bool shares_memory = !flags.setup_method.empty();
+  module_ = std::make_unique<Module>(path_, data, load_modes().at(flags.load_mode), nullptr, nullptr, nullptr,
+                                     shares_memory);
+  require<UsageError>(path_ + (data.empty() ? "" : " with its data") + " is not a program that can be loaded", [&] {
+    return module_->load(options.for_load(), Program::Verification::InternalConsistency);
+  });
+  load(method_, tracer_.get());
 }
 
 void Model::load(const std::string& method, Tracer* tracer) {

@@ -15,11 +15,9 @@
 
 class Model {
  public:
-  // Loads the method; throws UsageError if a file is missing, is not a program, or does not have the method. `data` are
-  // files with weights that the program does not contain. If `traced`, all executions are recorded for write_etdump.
-  // `with_setup` lets the method `set_up` executes fill the state that both methods share.
-  Model(const std::string& path, const std::vector<std::string>& data, const std::string& method, bool traced,
-        bool with_setup);
+  // Loads the method of the flags; throws UsageError if a file is missing, is not a program, or does not have the
+  // method. All executions are recorded for write_etdump if an ETDump is requested. `options` must outlive the model.
+  Model(const Flags& flags, BackendOptions& options);
 
   // Sets the inputs of the executions; throws UsageError, see Inputs.
   void set_inputs(const InputSource& source);

@@ -13,6 +13,16 @@ void add_hardware(JsonObject& object) {
   object.add("sme_hardware", hardware >= Sme::sme1).add("sme2_hardware", hardware == Sme::sme2);
 }
 
+void add_first_start(JsonObject& object, const Stats& stats) {
+  std::optional<int64_t> load_ns, peak_memory_bytes;
+  if (stats.first_start) {
+    load_ns = stats.first_start->load_ns;
+    peak_memory_bytes = stats.first_start->peak_memory_bytes;
+  }
+  object.add("first_load_ns", load_ns).add("first_peak_memory_bytes", peak_memory_bytes);
+  object.add("cache_bytes", stats.cache_bytes);
+}
+
 std::optional<std::string> sme2_flag(const std::optional<Sme>& requested) {
   if (!requested) return std::nullopt;
   return *requested == Sme::sme2 ? "on" : *requested == Sme::sme1 ? "sme1" : "off";
@@ -26,7 +36,12 @@ std::string stats_json(const Stats& stats, const Flags& flags) {
   object.add("runner_version", RUNNER_VERSION).add("load_ns", stats.load_ns).add("setup_ns", stats.setup_ns);
   object.add("execution_ns", stats.execution_ns).add("untraced_execution_ns", stats.untraced_execution_ns);
   object.add("etdump_crc32", stats.etdump_crc32).add("model_peak_memory_bytes", stats.model_peak_memory_bytes);
+  const auto& memory = stats.model_memory;
+  object.add("model_anonymous_bytes", memory ? std::optional(memory->anonymous) : std::nullopt);
+  object.add("model_file_bytes", memory ? std::optional(memory->of_files) : std::nullopt);
   object.add("peak_memory_bytes", stats.peak_memory_bytes);
+  object.add("load_mode", flags.load_mode).add("backend_options", stats.backend_options);
+  add_first_start(object, stats);
   object.add("memory_read_bytes_per_s", stats.memory_read_bytes_per_s).add("outputs_repeat", stats.outputs_repeat);
   object.add("threads_requested", flags.cpu_threads).add("threads_used", stats.threads_used);
   object.add("sme2_requested", sme2_flag(flags.sme2));

@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "first_start.h"
 #include "flags.h"
+#include "json.h"
+#include "platform/peak_memory.h"
 
 struct Stats {
   std::optional<int64_t> load_ns;     // program and method; empty if it was not loaded
@@ -15,10 +18,14 @@ struct Stats {
   std::vector<int64_t> untraced_execution_ns;
   std::optional<uint32_t> etdump_crc32;  // of the file that was written; empty without one
   std::optional<int64_t> model_peak_memory_bytes;  // after the first execution; empty if none succeeded
+  std::optional<ResidentMemory> model_memory;              // of the same moment
   std::optional<int64_t> peak_memory_bytes;        // after the last one, with all that was recorded
   std::optional<int64_t> memory_read_bytes_per_s;  // of as many threads; empty if it was not requested
   std::optional<bool> outputs_repeat;              // the last execution returned what the first did
   std::optional<int> threads_used;
+  JsonObject backend_options;             // as the backends return them
+  std::optional<FirstStart> first_start;  // of two; empty without --cache_file
+  std::optional<int64_t> cache_bytes;     // what the first start wrote; empty if it wrote no file
   std::string exit_reason = "ok";  // or the error message on stderr
 };
 
