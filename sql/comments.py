@@ -1,7 +1,8 @@
 """Comments of tables, views and macros, and of columns: the lines of comment above each in its file.
 
 A column that a view takes unchanged needs none: it has the comment of the first table or view in the line `-- Reads:`
-that has such a column. A column of a table without one, such as a key, has that of a table above it.
+that has such a column. A column that a migration adds has the comment above its ALTER TABLE. A column of a table
+without one, such as a key, has that of a table above it.
 """
 
 import re
@@ -13,6 +14,7 @@ _OBJECT = re.compile(
     r"CREATE (?:OR REPLACE )?(?P<kind>TABLE|VIEW|MACRO) (?P<name>\w+)(?P<body>(?:[^\n]*\n)*?(?!\s*--)[^\n]*;)$",
     re.MULTILINE,
 )
+_ADDED = re.compile(r"^(?P<comment>(?:--[^\n]*\n)+)ALTER TABLE (?P<name>\w+) ADD COLUMN (?P<column>\w+)", re.MULTILINE)
 _NOT_CODE = re.compile(r"'(?:[^']|'')*'|--.*")
 _FIRST_COLUMN = {"TABLE": re.compile(r"\(\n"), "VIEW": re.compile(r"^SELECT.*\n", re.MULTILINE)}
 _NAME = {"TABLE": re.compile(r"^(\w+)"), "VIEW": re.compile(r"(\w+)$")}
@@ -42,6 +44,9 @@ def read_definitions(text: str) -> Iterator[Definition]:
             {name: comment for name, comment, _ in columns if comment},
             frozenset(name for name, _, is_computed in columns if is_computed),
         )
+    for added in _ADDED.finditer(text):
+        column = {added["column"]: _join_comment(added["comment"].splitlines())}
+        yield Definition(added["name"], "TABLE", "", (), column, frozenset())
 
 
 def column_comments(

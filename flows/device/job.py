@@ -20,7 +20,7 @@ from tasks.runner.manifest import Runner
 from tasks.store.workspace import Workspace
 
 COUNTED = ("succeeded", "failed", "invalid", "discarded", "already_done", "not_needed", "dropped")
-_COULD_NOT_START = ("export_failed", "no_runner", "no_backend")
+_COULD_NOT_START = ("export_failed", "no_runner", "no_backend", "no_option")
 
 
 class ReportedCauses:

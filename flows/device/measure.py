@@ -31,6 +31,7 @@ from tasks.measure.session.measure import clear_stale_jobs, measure
 from tasks.measure.session.record import error_code, record_unmeasured
 from tasks.measure.sweep_file import MeasurementSettings, SweepSpec
 from tasks.runner.manifest import Runner
+from tasks.runner.runtime_options import why_no_options
 
 # Reason codes of sessions that failed because of the device and not because of the model or the runner.
 _DEVICE_CODES = {"device_error", "device_lost", "device_refused", "transfer_failed", "no_space_on_device"}
@@ -156,6 +157,8 @@ class _DeviceRun:
                     return self._record_unmeasured(session, _why_not_startable(job, session))
                 if cause := why_no_backend(export, runner):
                     return self._record_unmeasured(session, ("no_backend", cause))
+                if cause := why_no_options(session.cell.runtime.options, runner):
+                    return self._record_unmeasured(session, ("no_option", cause))
                 board.doing(job.title, session.title, in_log=False)
                 return measure(session, self._context(device, export, runner), job.workspace.store)
         except Exception as error:

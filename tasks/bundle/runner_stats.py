@@ -20,6 +20,11 @@ class SessionColumns(BaseModel):
     model_peak_memory_bytes: Annotated[
         Count | None, formerly("model_peak_memory_bytes", "model_peak_resident_bytes")
     ] = None
+    model_anonymous_bytes: Count | None = None
+    model_file_bytes: Count | None = None
+    first_load_ns: Count | None = None
+    first_peak_memory_bytes: Count | None = None
+    cache_bytes: Count | None = None
     peak_memory_bytes: Annotated[Count | None, formerly("peak_memory_bytes", "peak_resident_bytes")] = None
     memory_read_bytes_per_s: Count | None = None
     threads_used: SmallCount | None = None
@@ -39,6 +44,10 @@ class Stats(SessionColumns):
     etdump_crc32: Count | None = None
     """CRC-32 of the ETDump that the runner wrote, as zlib computes it."""
     threads_requested: SmallInt | None = None
+    load_mode: str | None = None
+    """How the program was loaded: file, mmap, ..."""
+    backend_options: dict[str, dict[str, bool | int | str | None]] | None = None
+    """The options that were set, by backend and key, with the values that the backends returned; None: none."""
     sme2_requested: Literal["on", "sme1", "off"] | None = None
     exit_reason: str | None = None
 

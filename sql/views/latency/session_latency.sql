@@ -62,7 +62,14 @@ SELECT
     unattributed_ns / nullif(session_time.execute_ns, 0) AS unattributed_share,
     -- Milliseconds to load the model; NULL if the runner does not report it.
     load_ns / 1e6 AS load_ms,
+    -- Milliseconds to load the model at the first of two starts, which writes a cache on disk; load_ms is that of the
+    -- second one. NULL without such a cache.
+    first_load_ns / 1e6 AS first_load_ms,
+    cache_bytes,
     model_peak_memory_bytes,
+    model_anonymous_bytes,
+    model_file_bytes,
+    first_peak_memory_bytes,
     peak_memory_bytes,
     -- What recording the ETDump adds to a run, as a share: 0.28 is 28 %. Measured at the end of one session of each
     -- cell, after loading again; NULL for all others.

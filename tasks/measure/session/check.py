@@ -9,7 +9,7 @@ from devices.errors import FarmError
 from devices.ondevice.job import JobResult
 from devices.start_limits import Limits, checks
 from sql.schema import seed_rows
-from tasks.bundle.cell import Variant
+from tasks.bundle.cell import Cell, Variant
 from tasks.bundle.failure_kinds import printed_kind, signal_name
 from tasks.bundle.names import SELECTED
 from tasks.bundle.runner_stats import Stats
@@ -22,6 +22,7 @@ from tasks.export.program import Call, ProgramMethod
 from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession
 from tasks.rows.kernels import kernel_names
 from tasks.runner.manifest import Runner
+from tasks.runner.runtime_options import without_effect
 
 # The line of the runner's crash handler: what it was doing with the model.
 _CRASH = re.compile(r"executor_runner: ExecuTorch crashed \(\w+\) while it (?P<doing>(?:loaded|executed) the model)")
@@ -128,7 +129,7 @@ def check_result(
     if cause := contradiction(dump, runs, cell.warmup_executions):
         raise Unsuccessful("failed", "bad_etdump", f"model.etdump: {cause}")
     if runner.supports_farm_flags:
-        _check_stats(stats, cell.threads)
+        _check_stats(stats, cell)
     if cell.mode == "selected" and not (collected / SELECTED).is_file():
         reason = (
             f"the runner exited with code 0 but did not write {SELECTED}; build it again: `etfarm devices runner build`"
@@ -140,17 +141,19 @@ def check_result(
     return runs
 
 
-def _check_stats(stats: Stats | None, threads: int) -> None:
-    """Raise Unsuccessful unless stats.json has the load time and the planned number of threads."""
+def _check_stats(stats: Stats | None, cell: Cell) -> None:
+    """Raise Unsuccessful unless stats.json has the load time, the planned number of threads and the options."""
     if stats is None:
         raise Unsuccessful("failed", "no_stats", "the runner exited with code 0 but its stats.json is missing")
     for name in ("load_ns", "threads_used"):
         if getattr(stats, name) is None:
             reason = f"stats.json: `{name}` is missing or null although the runner exited with code 0; check the runner"
             raise Unsuccessful("failed", "bad_stats", reason)
-    if stats.threads_used != threads:
-        reason = f"the runner used {stats.threads_used} threads instead of {threads}"
+    if stats.threads_used != cell.threads:
+        reason = f"the runner used {stats.threads_used} threads instead of {cell.threads}"
         raise Unsuccessful("invalid", "threads", reason)
+    if cause := without_effect(cell.runtime.options, stats):
+        raise Unsuccessful("invalid", "option_ignored", cause)
 
 
 def check_conditions(session: PlannedSession, job: JobResult, limits: Limits) -> None:

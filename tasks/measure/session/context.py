@@ -19,6 +19,7 @@ from tasks.export.exported import FORWARD, Case, Export, Tensors
 from tasks.measure.plan import PlannedSession
 from tasks.runner.manifest import Runner
 from tasks.runner.min_versions import why_too_old
+from tasks.runner.runtime_options import runner_flags
 
 # Executions without an ETDump after the warm-up, and reads of memory: enough for a median.
 _UNTRACED_EXECUTIONS = 25
@@ -75,6 +76,7 @@ def runner_command(session: PlannedSession, context: SessionContext, folder: str
     ]
     if context.runner.supports_farm_flags:
         command += [f"--output_execution={cell.executions}"] if context.export.case.steps else []
+        command += runner_flags(cell.runtime.options)
         command += [f"--stats_path={folder}/stats.json", f"--sme2={cell.variant.removeprefix('sme2_')}"]
         if session.shows_tracing_cost:
             command.append(

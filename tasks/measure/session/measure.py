@@ -15,6 +15,7 @@ from devices.errors import DeviceError, DeviceLost, DeviceRefused
 from devices.ondevice.job import Job, JobResult, clear_jobs, prepare_job, run_if_prepared, run_job
 from devices.ondevice.lease import lease_ttl_s
 from devices.platform import SIMULATED
+from devices.shell import remove_path
 from devices.start_limits import Limits
 from tasks.bundle.claims import Claims
 from tasks.bundle.names import ETDUMP, SOURCES
@@ -45,6 +46,7 @@ from tasks.measure.session.record import SessionResult, checked_record, error_co
 from tasks.measure.session.samples import judge_samples, with_samples
 from tasks.rows.consistency import checksum_contradiction, contradiction_between, copied_etdump
 from tasks.runner.min_versions import why_too_old
+from tasks.runner.runtime_options import cache_files
 from tasks.store.bundle_store import BundleStore
 from tasks.store.files import scratch_folder
 
@@ -144,6 +146,9 @@ def _collect(
             if since is not None:
                 collect_logcat(device, folder, since, collected / "logcat.txt")
             result.refused = collect_files(device, folder, limits, job.files, collected, session.cell.mode)
+            if job.signal is not None:  # a runner that was killed could not remove its caches, which are large
+                for name in cache_files(session.cell.runtime.options):
+                    remove_path(device, f"{folder}/{name}")
             break
         except (DeviceLost, DeviceRefused) as error:
             attempts.reconnect_or_raise(device, error)
