@@ -1,8 +1,8 @@
 """Run-time options: what each sets in the runtime, and how a session shows that it had an effect.
 
-runtime_options.csv has a row for everything that a value of an option sets: its `key` and `setting` in a backend (empty:
-how the program is loaded), the versions of ExecuTorch that have the key (`until`: the first without it; empty if there is
-none), and how the effect is seen:
+runtime_options.csv has a row for everything that a value of an option sets: its `key` and `setting` in a backend
+(empty: how the program is loaded), the versions of ExecuTorch that have the key (`until`: the first without it; empty
+if there is none), and how the effect is seen:
 
     reported     the runner states what it passed to the runtime
     read_back    the backend returns the value; 1.5 takes such a key before the load and also at the load
