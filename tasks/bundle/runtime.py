@@ -59,6 +59,12 @@ def without_runtime(case: str) -> str:
     return case_name(base_model(case), *(word for word, match in _words(case) if not match))
 
 
+def without_options(case: str) -> str:
+    """Return the name of a case without run-time options, which is that of the default with the same versions."""
+    stays = (word for word, match in _words(case) if not match or match["key"] in (EXPORT, RUNNER))
+    return case_name(base_model(case), *stays)
+
+
 def without_version(case: str, version: str | None) -> str:
     """Return the name of a case without one version of ExecuTorch, of the export and of the runner."""
     left_out = {f"{EXPORT}={version}", f"{RUNNER}={version}"}

@@ -49,8 +49,8 @@ class RunOptions(BaseModel, extra="allow", frozen=True):
                 raise ValueError(f"`{key}`: write the option `{named.name}: {named.value}`, which sets it")
             if not self.unchecked:
                 raise ValueError(
-                    f"unknown option `{key}`{did_you_mean(key, options)}; use {', '.join(options)}, or add "
-                    f"`{UNCHECKED}: true` to pass a key to XNNPACK that the farm cannot check"
+                    f"unknown option `{key}`; use {', '.join(options)}, or add "
+                    f"`{UNCHECKED}: true` to pass a key to XNNPACK that the farm cannot check{did_you_mean(key, options)}"
                 )
             word = (key, _text(value))
             if parse_runtime(case_name("model", "=".join(word))).options != (word,):

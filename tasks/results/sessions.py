@@ -96,6 +96,25 @@ class SessionFactsRow(OfCellRow):
     serial: str | None
     log_tail: str | None
     time_ms: Annotated[float | None, Milliseconds("Time")]
+    load_ms: Annotated[float | None, Milliseconds("Load")]
+    first_load_ms: Annotated[
+        float | None,
+        Milliseconds("First load", meaning="the start that writes the cache on disk", only_with="first_load_ms"),
+    ]
+    cache_bytes: Annotated[
+        int | None, Number("Cache", "MB", "the file that it writes", digits=1, scale=1e-6, only_with="cache_bytes")
+    ]
+    model_peak_memory_bytes: Annotated[
+        int | None, Number("Peak memory", "MB", "up to the end of the first run", digits=1, scale=1e-6)
+    ]
+    model_anonymous_bytes: Annotated[
+        int | None,
+        Number("Anonymous", "MB", "memory that does not belong to files, after the first run", digits=1, scale=1e-6),
+    ]
+    model_file_bytes: Annotated[
+        int | None,
+        Number("Mapped files", "MB", "resident pages of files, after the first run", digits=1, scale=1e-6),
+    ]
     is_typical: bool | None
     """Whether the time of the cell is made from this session; None without a time."""
 

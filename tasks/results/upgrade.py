@@ -146,8 +146,8 @@ def _row(
 ) -> UpgradeRow:
     model, device, precision, variant, threads = (b or a).key  # type: ignore[union-attr]
     change = next((changes[cell] for cell in (b.cells or () if b else ()) if cell in changes), None)
-    load = _compared(_LOAD, a.loads_ns, b.loads_ns) if a and b and not b.emulated else None
-    memory = _compared(_MEMORY, a.peaks_bytes, b.peaks_bytes) if a and b else None
+    load = compare_figures(_LOAD, a.loads_ns, b.loads_ns) if a and b and not b.emulated else None
+    memory = compare_figures(_MEMORY, a.peaks_bytes, b.peaks_bytes) if a and b else None
     return UpgradeRow(
         names.get(model, model),
         device,
@@ -155,8 +155,8 @@ def _row(
         variant,
         threads,
         time=answer_text(change) if change else "",
-        load=_in_words(_LOAD, load),
-        memory=_in_words(_MEMORY, memory),
+        load=figure_in_words(_LOAD, load),
+        memory=figure_in_words(_MEMORY, memory),
         size=_size_text(a, b),
         operators=_operators_text(a, b),
         outputs=" -> ".join(dict.fromkeys(side.accuracy for side in (a, b) if side)),
@@ -186,8 +186,8 @@ def _worse(
     if change and change.is_regression:
         yield answer_text(change)
     for metric, compared in ((_LOAD, load), (_MEMORY, memory)):
-        if compared and compared.answer == "different" and (compared.low or 0) > 1 and _is_large(metric, compared):
-            yield f"{metric.name} {_in_words(metric, compared)}"
+        if compared and compared.answer == "different" and (compared.low or 0) > 1 and is_large(metric, compared):
+            yield f"{metric.name} {figure_in_words(metric, compared)}"
     if a.pte_bytes and b.pte_bytes and b.pte_bytes / a.pte_bytes > 1 + _SIZE.min_change:
         yield f"{_SIZE.name} {_size_text(a, b)}"
 
@@ -204,16 +204,16 @@ def _unknown(a: UpgradeSide | None, b: UpgradeSide | None, change: SeriesChange 
         yield f"its times: {answer_text(change)}"
 
 
-def _compared(metric: Metric, a: Sequence[float], b: Sequence[float]) -> SideComparison | None:
+def compare_figures(metric: Metric, a: Sequence[float], b: Sequence[float]) -> SideComparison | None:
     """Return B compared with A within the metric's least change; None without a figure on a side."""
     return compare(a, b, metric.min_change) if a and b else None
 
 
-def _is_large(metric: Metric, compared: SideComparison) -> bool:
+def is_large(metric: Metric, compared: SideComparison) -> bool:
     return abs((compared.ratio or 1) - 1) > metric.min_change
 
 
-def _in_words(metric: Metric, compared: SideComparison | None) -> str:
+def figure_in_words(metric: Metric, compared: SideComparison | None) -> str:
     """Return both figures and the change with its interval: `48.4 MB -> 96.8 MB (+100 %, +98 to +102 %)`."""
     if compared is None or compared.time_a is None or compared.time_b is None:
         return ""

@@ -150,7 +150,8 @@ def _model_record(result: SessionResult) -> ModelRecord:
         )
     export_fields = {name: getattr(export, name) for name in _EXPORT_FIELDS}
     case_fields = {name: getattr(export.case, name) for name in _CASE_FIELDS}
-    return ModelRecord(name=export.model, **export_fields, **case_fields, **count_layers(export.layers))
+    # The case also states what executes its program.
+    return ModelRecord(name=session.cell.model, **export_fields, **case_fields, **count_layers(export.layers))
 
 
 def error_code(error: DeviceError) -> str:

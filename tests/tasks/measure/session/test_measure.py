@@ -180,3 +180,24 @@ def test_a_registered_runner_gets_the_flags_of_the_stock_runner_only(tmp_path: P
     registered, farm = ({word.partition("=")[0] for word in runner_command(a_session(), each, "/f")} for each in kinds)
     assert {"--model_path", "--num_executions", "--cpu_threads", "--etdump_path", "--output_file"} <= registered
     assert farm - registered == {"--stats_path", "--sme2", "--untraced_executions"}
+
+
+@pytest.mark.parametrize(("loaded", "status"), [("mmap", "succeeded"), ("file", "invalid")])
+def test_a_session_has_the_name_of_its_options_and_counts_only_if_they_had_an_effect(
+    tmp_path: Path, loaded: str, status: str
+) -> None:
+    stats = f'{{"load_ns": 5, "threads_used": 1, "load_mode": "{loaded}"}}'
+    context = a_farm_context(tmp_path, f"{GOOD}printf '%s' '{stats}' >\"$stats\"\n")
+    record = measured(tmp_path, context, a_session(model="linear@load=mmap"))
+    assert (record.status, record.model.name) == (status, "linear@load=mmap")
+    assert "--load_mode=mmap" in record.command
+    assert record.reason_code == (None if status == "succeeded" else "option")
+
+
+def test_a_cache_that_a_killed_runner_left_is_removed_from_the_device(tmp_path: Path) -> None:
+    context = a_farm_context(tmp_path, "echo packed >packed.cache; kill -KILL $$\n")
+    record = measured(tmp_path, context, a_session(model="linear@packed_cache=true"))
+    assert (record.status, record.signal) == ("failed", 9)
+    (folder,) = (tmp_path / "root" / "sessions").iterdir()
+    assert (folder / "stdout.txt").exists()
+    assert not (folder / "packed.cache").exists()
