@@ -48,10 +48,9 @@ class RunOptions(BaseModel, extra="allow", frozen=True):
             if named := next((each for each in SETTINGS if each.key == key), None):
                 raise ValueError(f"`{key}`: write the option `{named.name}: {named.value}`, which sets it")
             if not self.unchecked:
-                raise ValueError(
-                    f"unknown option `{key}`; use {', '.join(options)}, or add "
-                    f"`{UNCHECKED}: true` to pass a key to XNNPACK that the farm cannot check{did_you_mean(key, options)}"
-                )
+                other = f"`{UNCHECKED}: true` to pass a key to XNNPACK that the farm cannot check"
+                near = did_you_mean(key, options)
+                raise ValueError(f"unknown option `{key}`; use {', '.join(options)}, or add {other}{near}")
             word = (key, _text(value))
             if parse_runtime(case_name("model", "=".join(word))).options != (word,):
                 raise ValueError(f"`{key}`: not a key and value of a backend; write one such as some_key: true")

@@ -1,6 +1,7 @@
 """The runner's program: its flags, its outputs and its errors."""
 
 import json
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,45 @@ def test_the_requested_threads_are_used(run: Program, model: str, tmp_path: Path
     assert (stats["threads_requested"], stats["threads_used"]) == (threads, threads)
 
 
+def test_options_of_a_backend_are_read_back_and_one_that_it_does_not_have_is_null(
+    run: Program, model: str, tmp_path: Path
+) -> None:
+    stats = run.stats(tmp_path, model)
+    assert (stats["load_mode"], stats["backend_options"]) == ("file", {})
+    assert (stats["first_load_ns"], stats["cache_bytes"]) == (None, None)
+    options = "XnnpackBackend:workspace_sharing_mode=1,weight_cache_enabled=true,no_such_key=1"
+    stats = run.stats(tmp_path, model, f"--backend_options={options}", "--load_mode=mmap")
+    returned = {"workspace_sharing_mode": 1, "weight_cache_enabled": True, "no_such_key": None}
+    assert (stats["load_mode"], stats["backend_options"]) == ("mmap", {"XnnpackBackend": returned})
+    assert 1 << 20 < stats["model_anonymous_bytes"] + stats["model_file_bytes"] < 1 << 27
+
+
+def test_a_cache_on_disk_is_written_by_a_first_start_and_removed_at_the_end(
+    run: Program, models: Path, model: str, tmp_path: Path
+) -> None:
+    # given a backend that keeps packed weights in a file
+    cache = tmp_path / "packed.cache"
+    options = f"--backend_options=XnnpackBackend:weight_cache_enabled=true,packed_cache_path={cache}"
+    flags = [options, f"--cache_file={cache}", f"--inputs={models / 'convolved-input.bin'}", "--num_executions=3"]
+    stats = run.stats(tmp_path, model, *flags, "--untraced_executions=2", f"--output_file={tmp_path / 'output'}")
+    # then the second start is measured, the first one has its own figures, and the outputs are right
+    assert stats["cache_bytes"] > 16 * 14 * 14 * 32 * 4  # the weights of its linear layer
+    assert min(stats["first_load_ns"], stats["first_peak_memory_bytes"]) > 0
+    assert len(stats["execution_ns"]) == 3
+    assert_close(tmp_path / "output-0.bin", models / "convolved-output-0.bin")
+    assert not cache.exists()
+    # and without the flag the file stays, which a second process reads
+    assert run(model, *flags[:1]).code == 0
+    assert cache.exists()
+    # and a start that fails is one sentence, and so is one that crashes, without a file
+    cache.unlink()
+    assert "unknown method 'nope'" in run(model, *flags[:2], "--method_name=nope").sentence()
+    crashed = run(f"--model_path={models / 'damaged.pte'}", *flags[:2])
+    assert crashed.code == -signal.SIGABRT
+    assert crashed.err.count("while it executed the model") == 1
+    assert not cache.exists()
+
+
 def test_the_calibration_load_needs_no_model_and_prints_its_time_in_nanoseconds(run: Program) -> None:
     ended = run("--calibrate")
     assert (ended.code, ended.err) == (0, "")
@@ -72,6 +112,18 @@ def test_the_calibration_load_needs_no_model_and_prints_its_time_in_nanoseconds(
         (["--data_path=/nowhere/a.ptd"], "cannot read data /nowhere/a.ptd: No such file or directory"),
         (["--setup_method=fill"], "unknown method 'fill' of "),
         (["--setup_method=forward", "--setup_inputs=/nowhere/a.bin,b.bin"], "cannot read input /nowhere/a.bin"),
+        (["--load_mode=lazy"], "one of file, mmap, mmap_madvise, mmap_mlock, mmap_try_mlock, not 'lazy'"),
+        (["--backend_options=XnnpackBackend"], "must list options such as XnnpackBackend:key=true,other=1, not 'Xnn"),
+        (["--backend_options=Xnn:k=1,k=2"], "--backend_options: duplicate key k"),
+        (["--backend_options=Xnn:key=1"], "this runner does not have the backend Xnn"),
+        ([f"--backend_options=Xnn:{'k' * 64}=1"], "has more than 63 characters"),
+        ([f"--backend_options=Xnn:k={'v' * 256}"], "the value of k has more than 255 characters"),
+        (
+            ["--backend_options=XnnpackBackend:workspace_sharing_mode=3"],
+            "must be between 0 and 2, inclusive, but was 3",
+        ),
+        (["--backend_options=XnnpackBackend:weight_cache_enabled=3"], "weight cache enabled must be a bool"),
+        (["--cache_file=/dev/null"], "--cache_file=/dev/null exists, but the first start must be without a cache"),
         (["--output_execution=2"], "--output_execution must be at most --num_executions, which is 1"),
     ],
 )

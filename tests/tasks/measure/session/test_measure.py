@@ -191,7 +191,7 @@ def test_a_session_has_the_name_of_its_options_and_counts_only_if_they_had_an_ef
     record = measured(tmp_path, context, a_session(model="linear@load=mmap"))
     assert (record.status, record.model.name) == (status, "linear@load=mmap")
     assert "--load_mode=mmap" in record.command
-    assert record.reason_code == (None if status == "succeeded" else "option")
+    assert record.reason_code == (None if status == "succeeded" else "option_ignored")
 
 
 def test_a_cache_that_a_killed_runner_left_is_removed_from_the_device(tmp_path: Path) -> None:
