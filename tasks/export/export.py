@@ -14,6 +14,7 @@ from sql.schema import is_scalar_operator
 from tasks.export.entry import ExportRequest
 from tasks.export.exported import Export, ExportError, NotApplicableError, os_cause, read_complete, read_exports
 from tasks.export.key import check_user_functions, export_key, versions
+from tasks.export.process.environments import stated_environment
 from tasks.store.archives import SUFFIX, ArchiveError, download_folder, upload_folder
 from tasks.store.blob_store import BlobStore
 from tasks.store.files import remove_leftovers, work_folder, write_complete
@@ -39,6 +40,9 @@ def export_cases(
         request = replace(request, model=request.entry, exports_dir=exports_dir)
         if request.entry.pte and request.taps:
             raise ExportError(f"{title}: layers of a .pte file that exists already cannot be read; bring its model")
+        environment = stated_environment(request.entry.name, exports_dir)
+        if environment:
+            environment.install(lambda step: on_step(step, False))
         exports = read_local_export(request)
         key = "" if request.entry.pte else export_key(request)
         if exports is None and shared_files:
@@ -50,7 +54,7 @@ def export_cases(
             (exports[0].folder / "export.json").touch()  # marks it as used, so `etfarm warehouse prune` keeps it
             return exports
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
-        if missing:
+        if missing and not environment:
             raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")
         exports = _export_in_child(request, title, exports_dir / "logs" / f"{key}.log", on_step)
         if shared_files:
@@ -74,6 +78,9 @@ def read_local_export(request: ExportRequest) -> tuple[Export, ...] | None:
 
         return import_prebuilt(request.entry, request.exports_dir, request.seed)
     check_user_functions(request)
+    environment = stated_environment(request.entry.name, request.exports_dir)
+    if environment and not environment.is_installed:  # what it contains is part of the key
+        return None
     key = export_key(request)
     exports = read_complete(request.exports_dir / key)
     skipped = skipped_path(request.exports_dir, key)

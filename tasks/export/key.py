@@ -11,6 +11,7 @@ import importlib.metadata
 import json
 import platform
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from devices.errors import FarmError
 from tasks.export import zoo
 from tasks.export.entry import ExportRequest, ModelEntry, sample_files
 from tasks.export.exported import EXPORT_VERSION
+from tasks.export.process.environments import stated_environment
 from tasks.export.recipes import parse_recipe
 from tasks.export.user_code import check_function, find_source
 from tasks.store.files import hash_file, write_complete
@@ -62,6 +64,8 @@ def _left_out_path(request: ExportRequest, key: str) -> Path:
 def _input_key(request: ExportRequest) -> str:
     """Return the key without left-out steps: the request, its sources, versions, and what an earlier export used."""
     entry, user_recipe = request.entry, parse_recipe(request.precision).user_function
+    environment = stated_environment(entry.name, request.exports_dir)
+    installed_in = [str(environment.site_packages)] if environment else None
     base = _digest(
         {
             "export_version": EXPORT_VERSION,
@@ -71,7 +75,7 @@ def _input_key(request: ExportRequest) -> str:
             "precision": [request.precision, hash_file(find_source(user_recipe)) if user_recipe else None],
             "seed": request.seed,
             "python": _python_version(),
-            "distributions": {name: _version(name) for name in _DISTRIBUTIONS},
+            "distributions": {name: _version(name, installed_in) for name in _DISTRIBUTIONS},
             **({"taps": hash_file(_TAPS)} if request.taps else {}),
             **({"samples": _sample_hashes(entry), "keep": entry.keep_samples} if entry.samples else {}),
         }
@@ -79,7 +83,9 @@ def _input_key(request: ExportRequest) -> str:
     used = _read_used(request)
     if used is None:
         return base
-    return _digest([base, _hashes(used["files"]), {name: _version(name) for name in used["distributions"]}])
+    return _digest(
+        [base, _hashes(used["files"]), {name: _version(name, installed_in) for name in used["distributions"]}]
+    )
 
 
 def files_to_read(request: ExportRequest) -> list[Path]:
@@ -184,10 +190,11 @@ def _python_version() -> str:
     return ".".join(platform.python_version_tuple()[:2])
 
 
-def _version(distribution: str) -> str | None:
-    try:
-        installed = importlib.metadata.distribution(distribution)
-    except importlib.metadata.PackageNotFoundError:
+def _version(distribution: str, installed_in: list[str] | None = None) -> str | None:
+    """Return the version of a distribution in some folders, by default for this Python; None if it is not there."""
+    folders = sys.path if installed_in is None else installed_in
+    installed = next(iter(importlib.metadata.distributions(name=distribution, path=folders)), None)
+    if installed is None:
         return None
     # `installed.version` parses all of the text as an e-mail, which takes 3 ms.
     line = re.search(r"^Version: (\S+)$", installed.read_text("METADATA") or "", re.MULTILINE)

@@ -266,7 +266,7 @@ def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operato
     programs, on_edge = {name: each.program for name, each in model.converted.items()}, None
     if passes:
         programs = {name: passes.apply(name, program, _PASSES) for name, program in programs.items()}
-        on_edge = {name: [passes.on_edge(name, _EDGE_PASSES)] for name in programs}
+        on_edge = {name: passes.on_edge(name, _EDGE_PASSES) for name in programs}
     sizes = {name: list_sizes(program) for name, program in programs.items()}
     with partitioner_reasons() as reasons:
         edge = to_edge_transform_and_lower(

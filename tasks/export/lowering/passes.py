@@ -57,9 +57,14 @@ class Passes:
             program = self.apply(method, program, [each])
         return program
 
-    def on_edge(self, method: str, passes: Sequence[Pass]) -> Any:
-        """Return one pass that executorch applies to the edge program of a method."""
-        from executorch.exir.pass_base import ExportedProgramPassBase, ExportedProgramPassResult
+    def on_edge(self, method: str, passes: Sequence[Pass]) -> list[Any]:
+        """Return the pass that executorch applies to the edge program of a method; none if its version has no such."""
+        try:
+            from executorch.exir.pass_base import ExportedProgramPassBase, ExportedProgramPassResult
+        except ImportError:  # before 1.4
+            names = ", ".join(each.__name__ for each in passes)
+            self.leave_out(LeftOut(names, method, "this version of ExecuTorch applies no pass to an edge program"))
+            return []
 
         class Checked(ExportedProgramPassBase):  # type: ignore[misc]
             def call(inner, exported_program: Any) -> Any:
@@ -67,7 +72,7 @@ class Passes:
                 logger.info("delegating %d operators", len(changed.graph.nodes))  # takes most of the time
                 return ExportedProgramPassResult(changed, changed is not exported_program)
 
-        return Checked()
+        return [Checked()]
 
     def leave_out(self, step: LeftOut) -> None:
         logger.warning("%s left out: %s", step.step, step.reason)

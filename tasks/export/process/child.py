@@ -15,7 +15,7 @@ import traceback
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from devices.errors import FarmError
 from tasks.export.entry import ExportRequest
@@ -72,11 +72,22 @@ def export(
         os.dup2(printed, stream)
     os.environ.clear()
     os.environ.update(environment | {"PYTHONHASHSEED": "0"})
+    threading.Thread(target=_end_with_farm, daemon=True).start()
+    export_here(request, log, limit_bytes, parent)
+
+
+class Sender(Protocol):
+    """Sends the farm the text of each step, then an ExportOutcome."""
+
+    def send(self, message: Any, /) -> None: ...
+
+
+def export_here(request: ExportRequest, log: Path, limit_bytes: int, parent: Sender) -> NoReturn:
+    """Export in this process, whose output goes to `log` already; tell `parent` the outcome and end."""
     faulthandler.enable()
     # Libraries that the server imports may have set up logging.
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", force=True)
     logging.getLogger("tasks.export").addHandler(_StepSender(parent))
-    threading.Thread(target=_end_with_farm, daemon=True).start()
     parent.send(_export_outcome(request, log, limit_bytes))
     with contextlib.suppress(OSError):  # the log's disk may be full
         sys.stdout.flush()
@@ -87,7 +98,7 @@ def export(
 class _StepSender(logging.Handler):
     """Sends each INFO message as a step, so that the last one is known if the process does not finish."""
 
-    def __init__(self, parent: "Connection[Any, Any]") -> None:
+    def __init__(self, parent: Sender) -> None:
         super().__init__(logging.INFO)
         self.parent = parent
 
@@ -101,6 +112,11 @@ def _end_with_farm() -> None:
     farm = multiprocessing.parent_process()
     assert farm is not None
     farm.join()
+    end_all()
+
+
+def end_all() -> None:
+    """Kill this process and everything below it."""
     kill_descendants(os.getpid())
     os.killpg(0, signal.SIGKILL)
 

@@ -13,10 +13,12 @@ from multiprocessing import forkserver, util
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tasks.export.entry import ExportRequest
 from tasks.export.process.child import SERVER_LOG, ExportOutcome, export, out_of_memory
+from tasks.export.process.environments import stated_environment
+from tasks.export.process.other_version import ExportProcess
 from tasks.export.process.sandbox import export_slots, kill_descendants
 from tasks.store.files import register_unfinished
 
@@ -31,6 +33,8 @@ _TOO_LONG = (
     "raise the limit (`export_deadline_s` in the sweep file, --deadline of a command), or export a part of the model, "
     "or fewer steps of a recurrent layer, which is exported step by step"
 )
+_Followed = tuple[str | ExportOutcome | None, bool]
+"""The last message of a process, and whether it ended in time."""
 _MAX_TMPDIR_BYTES = 103 - len("/pymp-12345678/listener-12345678")
 """A socket's address has at most 103 bytes on macOS and 107 on Linux (sun_path of unix(4) and unix(7))."""
 _context = multiprocessing.get_context("forkserver")
@@ -38,6 +42,14 @@ _server_lock = threading.Lock()
 """Held while the server or one of its processes is started or ended; guards `_running`."""
 _running: set[int] = set()
 """Process ids of the running exports. Everything else below the server was left by an export that has ended."""
+
+
+class _Receiver(Protocol):
+    """A connection, or what can be waited for like one."""
+
+    def fileno(self) -> int: ...
+
+    def recv(self) -> Any: ...
 
 
 def run_export(request: ExportRequest, log: Path, on_step: OnStep) -> ExportOutcome:
@@ -76,6 +88,10 @@ def _run_with_retry(request: ExportRequest, log: Path, limit_bytes: int, on_step
 
 def _run_once(request: ExportRequest, log: Path, limit_bytes: int, on_step: OnStep) -> ExportOutcome | None:
     """Return the outcome that the process sent, or one that describes its end; None if the server has ended."""
+    if environment := stated_environment(request.entry.name, request.exports_dir):
+        with ExportProcess(environment, request, log, limit_bytes) as other:
+            followed = follow(other.sentinel, other.answers, request.deadline_s, on_step)
+        return _outcome(request, log, limit_bytes, followed, other.exit_code)
     receiver, sender = _context.Pipe(duplex=False)
     with receiver:
         try:
@@ -84,9 +100,17 @@ def _run_once(request: ExportRequest, log: Path, limit_bytes: int, on_step: OnSt
         except (EOFError, ConnectionError):
             return None
         try:
-            last_message, has_ended = follow(process.sentinel, receiver, request.deadline_s, on_step)
+            followed = follow(process.sentinel, receiver, request.deadline_s, on_step)
         finally:
             exit_code = _end(process)
+    return _outcome(request, log, limit_bytes, followed, exit_code)
+
+
+def _outcome(
+    request: ExportRequest, log: Path, limit_bytes: int, followed: _Followed, exit_code: int | None
+) -> ExportOutcome | None:
+    """Return the outcome that a process sent, or one that describes its end; None if it has no exit code."""
+    last_message, has_ended = followed
     if isinstance(last_message, ExportOutcome):
         return last_message
     step = f" while {last_message}" if last_message else ""
@@ -136,14 +160,12 @@ def _ensure_server(log: Path) -> None:
         forkserver.ensure_running()
 
 
-def follow(
-    sentinel: int, receiver: "Connection[Any, Any]", deadline_s: float, on_step: OnStep
-) -> tuple[str | ExportOutcome | None, bool]:
+def follow(sentinel: int, receiver: _Receiver, deadline_s: float, on_step: OnStep) -> _Followed:
     """Report each step of a process; return its last message, and whether it ended (`sentinel`) in time."""
     start = now = time.monotonic()
     end, long_at, step_at = start + deadline_s, math.inf, start
     last_message: str | ExportOutcome | None = None
-    watched: list[Connection[Any, Any] | int] = [receiver, sentinel]
+    watched: list[Any] = [receiver, sentinel]
     while now < end:
         ready = wait(watched, min(end, long_at) - now)
         now = time.monotonic()
