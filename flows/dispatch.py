@@ -27,12 +27,13 @@ from flows.device.measure import log_failed, measure_device
 from flows.export_queue import ExportQueue
 from flows.progress import board, show_step
 from flows.server.states import end_state
+from tasks.bundle.cell import Use
 from tasks.bundle.record import SessionRecord
 from tasks.export.entry import ModelEntry
 from tasks.export.exported import NotApplicableError
 from tasks.measure import prometheus
 from tasks.measure.health import Registry
-from tasks.measure.prepare import ExportSettings, ExportStatus, Probe, Use, build_runners, make_export, probe_device
+from tasks.measure.prepare import ExportSettings, ExportStatus, Probe, build_runners, make_export, probe_device
 from tasks.measure.sweep_file import SweepSpec
 from tasks.store.workspace import Workspace
 
@@ -113,7 +114,8 @@ def probe_all(devices: list[DeviceSpec], workspace: Workspace) -> Iterator[Probe
 @task(task_run_name="runner {platform}", cache_policy=NO_CACHE)
 def runner_step(platform: str, uses: list[Use], runners_dir: Path) -> State[Any]:
     """Build the runner of a platform, once per content; the state carries the `Runners` of all uses."""
-    board.doing("runner", platform)
+    versions = dict.fromkeys(use.version for use in uses if use.version)
+    board.doing("runner", ", ".join([platform, *(f"executorch {each}" for each in versions)]))
     runners = build_runners(platform, uses, runners_dir)
     board.done("runner", f"{platform}: {runners.error or 'ready'}", failed=runners.error is not None)
     return end_state(runners, runners.error or "ready", is_bad=runners.error is not None)

@@ -20,6 +20,7 @@ from tasks.measure.prepare import (
     ExportSnapshot,
     Runners,
     export_settings,
+    missing_environments,
     quick_export_status,
     runner_uses,
     runners_without_build,
@@ -67,6 +68,8 @@ class DevicePreview:
     """Size of the existing exports and runners that the device does not store; None if unknown."""
     platform: str | None = None
     runners_to_build: bool = False
+    versions_to_build: list[str] = field(default_factory=list)
+    """The stated versions of ExecuTorch among them."""
 
     @property
     def is_used(self) -> bool:
@@ -79,6 +82,8 @@ class SweepPreview:
 
     plan: SweepPlan
     devices: list[DevicePreview]
+    installs: list[str] = field(default_factory=list)
+    """What is installed before the exports with another version of ExecuTorch, with its size and time."""
 
     @property
     def is_possible(self) -> bool:
@@ -107,7 +112,7 @@ def preview_sweep(request: SweepRequest) -> SweepPreview:
     previews = {name: DevicePreview(name, "not selected", "; ".join(why)) for name, why in selection.reasons.items()}
     for device in selection.devices:
         previews[device.name] = _preview_device(request, plan, device, answers[device.name], pace)
-    return SweepPreview(plan, list(previews.values()))
+    return SweepPreview(plan, list(previews.values()), missing_environments(spec, settings))
 
 
 def _preview_device(
@@ -123,6 +128,7 @@ def _preview_device(
     sessions = [each for each in (*part.ready, *part.pending) if each.repetition != DISCARDED_REPETITION]
     rest = [*part.left, *part.pending]
     open_keys = {each.key for each in (*part.remaining, *part.pending)}
+    missing = [each.cell.use for each in sessions if each.cell.use not in runners.by_use]
     unread = {pair for pair, each in plan.exports.statuses.items() if each.state == "unknown"}
     return DevicePreview(
         device=name,
@@ -136,8 +142,8 @@ def _preview_device(
         seconds=pace.seconds(name, rest),
         push_bytes=_bytes_to_push(rest, plan.exports, runners, answer.stored) if answer.facts else None,
         platform=platform,
-        runners_to_build=platform is not None
-        and any((each.cell.variant, each.cell.mode) not in runners.by_use for each in sessions),
+        runners_to_build=platform is not None and bool(missing),
+        versions_to_build=list(dict.fromkeys(use.version for use in missing if use.version)),
     )
 
 
@@ -169,7 +175,7 @@ def _bytes_to_push(
     """Return the size of the runners, models and inputs that sessions need and the device does not store yet."""
     sizes: dict[str, int] = {}
     for session in sessions:
-        if runner := runners.by_use.get((session.cell.variant, session.cell.mode)):
+        if runner := runners.by_use.get(session.cell.use):
             sizes[runner.runner_sha256] = sum(int(file["bytes"]) for file in runner.files.values())
         if export := export_for(exports.cases.get(session.cell.program), session.cell.mode):
             sizes[export.pte_sha256] = export.pte_bytes

@@ -3,7 +3,7 @@
 import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -29,6 +29,9 @@ def build(
     variant: Annotated[
         str | None, typer.Option(help="With --source: sme2_on or sme2_off; with SME2 on arm64 if omitted.")
     ] = None,
+    executorch: Annotated[
+        str | None, typer.Option(help="Version of ExecuTorch, 1.5.0 or later; the installed one if omitted.")
+    ] = None,
     format: TextOrJsonOption = "text",
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
@@ -40,9 +43,11 @@ def build(
 
     if source is None and (trace or variant):
         raise RunnerError("--trace and --variant need --source, a checkout of ExecuTorch; the wheel has no trace log")
+    if source is not None and executorch:
+        raise RunnerError("--executorch is a version of the wheel; check that version out in --source instead")
     name, runners = platform or host_platform(), Workspace(data_dir).runners
     if source is None:
-        done = build_runner(name, runners)
+        done = build_runner(name, runners, executorch)
     else:
         tell = partial(show, err=True)
         done = build_from_source(source, runners, platform=name, variant=variant, trace=trace, report=tell)
@@ -61,15 +66,18 @@ def register(
     provenance: Annotated[
         str, typer.Option(prompt="Provenance (source, commit, flags)", help="Source, commit and flags.")
     ],
+    executorch: Annotated[
+        str | None, typer.Option(help="Its version of ExecuTorch, for sessions that state it; if omitted, the others.")
+    ] = None,
     format: TextOrJsonOption = "text",
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Register an executor_runner that you built; print its folder, or with --format json what it is."""
+    from tasks.bundle.cell import Mode, Use, Variant
     from tasks.runner.register import register_runner
 
-    done = register_runner(
-        program, Workspace(data_dir).runners, platform=platform, variant=variant, mode=mode, provenance=provenance
-    )
+    use = Use(cast(Variant, variant), cast(Mode, mode), executorch)  # checked there
+    done = register_runner(program, Workspace(data_dir).runners, platform=platform, use=use, provenance=provenance)
     _show(done, format)
 
 

@@ -47,7 +47,13 @@ def plan_as_json(preview: "SweepPreview") -> str:
         about = asdict(each)
         min_s, max_s = about.pop("seconds") or (None, None)
         devices.append(about | {"min_s": min_s, "max_s": max_s})
-    return json.dumps({"sweep": preview.plan.sweep.sweep_id, "exports": exports, "devices": devices}, indent=1) + "\n"
+    about_all = {
+        "sweep": preview.plan.sweep.sweep_id,
+        "exports": exports,
+        "installs": preview.installs,
+        "devices": devices,
+    }
+    return json.dumps(about_all, indent=1) + "\n"
 
 
 def plan_lines(preview: "SweepPreview", now: datetime) -> Iterator[str]:
@@ -63,6 +69,7 @@ def plan_lines(preview: "SweepPreview", now: datetime) -> Iterator[str]:
     if titles := [" ".join(pair) for pair, each in exports.items() if each.state == "to export"]:
         more = f" and {len(titles) - _MAX_EXPORTS} more" if len(titles) > _MAX_EXPORTS else ""
         yield f"to export: {', '.join(titles[:_MAX_EXPORTS])}{more}; their methods and sizes are unknown before"
+    yield from (f"to install: {each}" for each in preview.installs)
     for pair, each in exports.items():
         if each.note:
             yield f"{' '.join(pair)}: {_EXPORT_STATES[each.state]}: {each.note}"
@@ -79,7 +86,8 @@ def _device_line(device: "DevicePreview", waiting: int) -> str:
     parts += [f"{device.unknown} unknown before the export"] if device.unknown else []
     about = [", ".join(parts)]
     if device.platform:
-        about.append(f"runner {device.platform} {'to build' if device.runners_to_build else 'ready'}")
+        versions = f" (executorch {', '.join(device.versions_to_build)})" if device.versions_to_build else ""
+        about.append(f"runner {device.platform} {'to build' if device.runners_to_build else 'ready'}{versions}")
     if device.push_bytes is not None:
         sizes = [f"{device.push_bytes / 1e6:.1f} MB"] if device.push_bytes else []
         about.append(f"to push: {' and '.join(sizes + [f'{waiting} exports'] * bool(waiting)) or 'nothing'}")

@@ -19,7 +19,7 @@ from flows.server.states import step_result
 from flows.shutdown import shutdown_handler
 from flows.warehouse.publish import load_store
 from flows.warehouse.readable import ask_warehouse
-from tasks.bundle.cell import VARIANTS, Cell, Purpose, Variant
+from tasks.bundle.cell import VARIANTS, Cell, Purpose, Use, Variant
 from tasks.bundle.record import SweepNight
 from tasks.export.prebuilt import open_pte
 from tasks.judge.comparison import SideComparison, compare_sessions
@@ -27,7 +27,7 @@ from tasks.judge.figures import MARGIN
 from tasks.judge.operators.cause_of_sessions import cause_between, modules_between, split_sides
 from tasks.measure.interleaved import Side, comparison_id, plan_batch
 from tasks.measure.plan import FIRST_SESSION
-from tasks.measure.prepare import Probe, Runners, Use
+from tasks.measure.prepare import Probe, Runners
 from tasks.measure.sweep_file import MeasurementSettings, SweepSpec
 from tasks.results.compare import measured_fields
 from tasks.runner.manifest import Runner
@@ -86,7 +86,7 @@ class InterleavedDevice:
     @property
     def runner(self) -> Runner:
         """The present runner for that variant; raises FarmError if there is none."""
-        if runner := self.runners.by_use.get((self.variant, "timing")):
+        if runner := self.runners.by_use.get(Use(self.variant, "timing")):
             return runner
         raise FarmError(f"no runner for {self.probe.platform} and {self.variant}; see `etfarm devices runner --help`")
 
@@ -158,7 +158,7 @@ def open_interleaved(
     probe: Probe = step_result(probe_step(device, workspace.registry, return_state=True))
     if probe.unusable or not probe.platform:
         raise FarmError(probe.unusable or f"{device.name}: unknown platform; state it in the inventory")
-    uses: list[Use] = [(variant, "timing") for variant in VARIANTS]
+    uses = [Use(variant, "timing") for variant in VARIANTS]
     state = runner_step(probe.platform, uses, workspace.runners, return_state=True)
     runners: Runners = step_result(state)
     if not runners.by_use:

@@ -132,7 +132,7 @@ def _baseline_side(job: DeviceJob, row: Suspected) -> Side:
 def _present_side(job: DeviceJob, row: Suspected) -> Side:
     """Return the present model and runner; raises FarmError if they were replaced since the series was measured."""
     export = job.case(*row.cell.program)
-    runner: Runner | None = job.runners.by_use.get((row.variant, "timing"))
+    runner: Runner | None = job.runners.by_use.get(row.cell.use)
     if export is None or export.pte_sha256 != row.pte_sha256_b:
         raise FarmError("the model changed since it was measured")
     if runner is None or runner.runner_sha256 != row.runner_sha256_b:

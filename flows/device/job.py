@@ -107,7 +107,7 @@ class DeviceJob(SweepJob):
     def runner_of(self, session: PlannedSession) -> Runner | None:
         if self.batch is not None:
             return self.batch.runners.get(session.runner_sha256 or "")
-        return self.runners.by_use.get((session.cell.variant, session.cell.mode))
+        return self.runners.by_use.get(session.cell.use)
 
 
 @dataclass

@@ -257,8 +257,10 @@ def _why_not_exported(job: DeviceJob, session: PlannedSession) -> tuple[str, str
 
 def _why_not_startable(job: DeviceJob, session: PlannedSession) -> tuple[str, str]:
     """Return the reason code and the reason of a session without export or runner."""
+    use = session.cell.use
+    version = f", executorch {use.version}" if use.version else ""
     reason = job.runners.error or (
-        f"runner missing for {job.probe.platform}, {session.cell.variant}, mode {session.cell.mode}; "
+        f"runner missing for {job.probe.platform}, {use.variant}, mode {use.mode}{version}; "
         "build one with `etfarm devices runner build` or register one with `etfarm devices runner register`"
     )
     return _why_not_exported(job, session) or ("no_runner", reason)

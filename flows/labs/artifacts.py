@@ -51,7 +51,7 @@ class LabArtifacts:
         board.expect(job.title, len(job.planned(job.exports.now())), lab=job.device.site or "")
         return Start(
             facts=job.probe.facts,
-            uses=[(variant, mode, share_runner(shared_files, runner)) for (variant, mode), runner in runners.items()],
+            uses=[(use, share_runner(shared_files, runner)) for use, runner in runners.items()],
             runner_error=job.runners.error,
             sessions=batch.sessions if batch else [],
             exports=sorted(

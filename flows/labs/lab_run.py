@@ -138,7 +138,7 @@ class _LabRun(DeviceDispatcher):
         start, runners = self.order.starts[probe.device.name], Runners()
         batch = Batch(start.sessions) if start.sessions else None
         try:
-            by_use = {(variant, mode): self._fetch_runner(name) for variant, mode, name in start.uses}
+            by_use = {use: self._fetch_runner(name) for use, name in start.uses}
             if batch is not None:
                 cases = [case for key in start.exports for case in self._fetch_export(key)]
                 batch.exports.update({case.content: case for case in cases})

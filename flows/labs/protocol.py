@@ -25,7 +25,7 @@ from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
 from devices.untrusted import read_json
 from flows.device.job import DeviceTally
-from tasks.bundle.cell import Mode, Variant
+from tasks.bundle.cell import Use
 from tasks.bundle.record import BundleError, SweepNight
 from tasks.bundle.values import first_mistake, require_counts
 from tasks.export.entry import ELSEWHERE
@@ -51,7 +51,7 @@ class _Part(BaseModel):
 class Message(_Part):
     """A file with the version of this protocol and that of the etfarm that wrote it."""
 
-    version: Literal[4] = 4
+    version: Literal[5] = 5
     etfarm: str = _ETFARM
 
 
@@ -59,7 +59,7 @@ class Start(_Part):
     """What a lab needs to measure on a probed device; `uses`, `exports` and `runners` are names in the store."""
 
     facts: Facts
-    uses: list[tuple[Variant, Mode, str]] = []
+    uses: list[tuple[Use, str]] = []
     runner_error: str | None = None
     sessions: list[PlannedSession] = []
     """A round, which replaces the matrix of the sweep and uses `exports` and `runners`."""

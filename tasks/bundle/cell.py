@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, NamedTuple, get_args
 
 from pydantic import ConfigDict, Field
 
@@ -22,6 +22,15 @@ AS_IS = "as_is"
 Status = Literal["succeeded", "failed", "invalid"]
 Purpose = Literal["same_night", "comparison", "bisection", "noise"]
 """Why two contents are measured interleaved, beside the matrix of a sweep."""
+
+
+class Use(NamedTuple):
+    """What decides which runner of a platform executes a session."""
+
+    variant: Variant
+    mode: Mode
+    version: str | None = None
+    """The version of ExecuTorch that the session states; None for the farm's own, or a registered runner."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,10 @@ class Cell:
     @property
     def runtime(self) -> Runtime:
         return parse_runtime(self.model)
+
+    @property
+    def use(self) -> Use:
+        return Use(self.variant, self.mode, self.runtime.runner)
 
     @property
     def program(self) -> tuple[str, str]:

@@ -6,13 +6,14 @@ claims no figure. What a record does not state is not judged.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 from devices.ondevice.facts import Facts
 from devices.platform import WITHOUT_SME
 from tasks.bundle.cell import Variant
 from tasks.bundle.runner_stats import Stats
+from tasks.bundle.runtime import Runtime
 
 CLAIM = "claim"
 """The type of the error of a record that claims what cannot be: restoring it would not help."""
@@ -37,6 +38,10 @@ class Claims:
     """None of a registered runner."""
     wall_s: float | None = None
     """How long the device ran the job."""
+    runtime: Runtime = field(default_factory=Runtime)
+    """The versions that its name states."""
+    versions: Runtime = field(default_factory=Runtime)
+    """Those of executorch that its program and its runner state."""
 
 
 def contradiction_in(claims: Claims) -> str | None:
@@ -66,6 +71,10 @@ def real_serial(serial: str | None, *, emulated: bool) -> str | None:
 
 
 def _session_contradictions(claims: Claims) -> Iterator[str]:
+    for kind in ("export", "runner"):
+        expected, actual = getattr(claims.runtime, kind), getattr(claims.versions, kind)
+        if expected and expected != (actual or "").partition("+")[0]:
+            yield f"its name states {kind}={expected}, but its {kind} is of executorch {actual or 'without a version'}"
     facts, extension = claims.facts, _EXTENSION.get(claims.variant)
     if claims.warmup_executions > claims.executions:
         yield f"`warmup_executions` is {claims.warmup_executions}, more than `executions`, {claims.executions}"

@@ -18,6 +18,7 @@ from tasks.bundle.claims import CLAIM, Claims, contradiction_in
 from tasks.bundle.failure_kinds import FAILURE_KINDS, OTHER
 from tasks.bundle.names import MAX_FILE_BYTES, FileName, Name, SessionId, Sha256
 from tasks.bundle.runner_stats import Stats
+from tasks.bundle.runtime import Runtime, parse_runtime
 from tasks.bundle.values import (
     MAX_INT,
     ClockAhead,
@@ -251,6 +252,10 @@ class SessionRecord(_Record):
             self.device.facts,
             self.stats,
             self.wall_s,
+            parse_runtime(self.model.name),
+            Runtime(
+                self.model.versions.get("executorch"), self.runner.versions.get("executorch") if self.runner else None
+            ),
         )
 
     @model_validator(mode="after")

@@ -14,6 +14,7 @@ from devices.errors import FarmError
 from sql.warehouse import open_read_only, writing
 from tasks.bundle.names import RECORD
 from tasks.bundle.record import BundleError, SessionRecord
+from tasks.export.process.environments import unused_environments
 from tasks.judge.refresh import judge_series
 from tasks.load.snapshot import publish
 from tasks.runner.manifest import MANIFEST, RunnerError, read_runner
@@ -53,7 +54,7 @@ class Plan:
     sweeps: list[str]
     """The sweeps to pack."""
     unused: list[Path]
-    """Folders and archives of exports and runners to remove."""
+    """Folders and archives of exports, environments and runners to remove."""
 
     @property
     def is_empty(self) -> bool:
@@ -231,6 +232,7 @@ def _unused_folders(workspace: Workspace, recent: Iterable[SessionRecord], *, be
         for path in sorted(workspace.exports.glob("[!.]*/export.json"))
         if path.parent.name not in keys and path.stat().st_mtime < before_s
     ]
+    folders += unused_environments(workspace.root, before_s)
     for manifest in sorted(workspace.runners.glob(f"[!.]*/[!.]*/{MANIFEST}")):
         if manifest.stat().st_mtime >= before_s:
             continue

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
-from tasks.bundle.cell import Arm, Cell, Mode, Purpose, Variant
+from tasks.bundle.cell import Arm, Cell, Purpose, Use
 from tasks.bundle.record import SweepNight
 from tasks.bundle.runtime import case_name
 from tasks.export.exported import Export
@@ -81,18 +81,21 @@ def plan_noise(
     sweep: SweepNight,
     device: str,
     exports: Mapping[tuple[str, str], Sequence[Export]],
-    runners: Mapping[tuple[Variant, Mode], Runner],
+    runners: Mapping[Use, Runner],
 ) -> list[PlannedSession]:
     """Return the sessions that compare the first cell, of the last variant, with itself; empty if it has none."""
     entry, precision = spec.pairs[0]
     variant = spec.variants[-1]
     export = next(iter(exports.get((entry.name, precision), ())), None)
-    runner = runners.get((variant, "timing"))
-    if not spec.noise_sessions or "timing" not in spec.modes or export is None or runner is None:
+    if not spec.noise_sessions or "timing" not in spec.modes or export is None:
         return []
     executions = export.executions(spec.executions, spec.warmup_executions)
     case = case_name(export.model, spec.runtimes_of(entry)[0])
-    side = Side(Cell(device, case, precision, int(spec.threads[0]), variant, "timing", *executions), export, runner)
+    cell = Cell(device, case, precision, int(spec.threads[0]), variant, "timing", *executions)
+    runner = runners.get(cell.use)
+    if runner is None:
+        return []
+    side = Side(cell, export, runner)
     return plan_batch(sweep, [(side, side)], "noise", spec.noise_sessions).sessions[1:]
 
 

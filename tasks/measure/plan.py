@@ -11,7 +11,7 @@ from itertools import chain
 
 from devices.ondevice.facts import Facts
 from devices.platform import PLATFORM_FACTS
-from tasks.bundle.cell import Cell, Mode, Variant
+from tasks.bundle.cell import Cell, Mode, Use, Variant
 from tasks.bundle.record import SessionRecord, SweepNight
 from tasks.bundle.runtime import case_name, without_runtime
 from tasks.bundle.variant_word import variant_word
@@ -86,7 +86,7 @@ def plan_device(
     *,
     facts: Facts,
     exports: Mapping[tuple[str, str], Sequence[Export]],
-    runners: Mapping[tuple[Variant, Mode], Runner],
+    runners: Mapping[Use, Runner],
 ) -> list[PlannedSession]:
     """Return all sessions of `spec` for one device, in the order in which they must run.
 
@@ -108,7 +108,7 @@ def plan_device(
         requested = (1, 0) if mode == "numerics" else (spec.executions, spec.warmup_executions)
         executions = export.executions(*requested) if export else requested
         cell = Cell(device, model, precision, threads, variant, mode, *executions)
-        return plan_session(sweep, cell, repetition, spec.seed, export, runners.get((variant, mode)))
+        return plan_session(sweep, cell, repetition, spec.seed, export, runners.get(cell.use))
 
     planned: list[PlannedSession] = []
     if "timing" in spec.modes:

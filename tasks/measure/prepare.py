@@ -11,11 +11,12 @@ from devices.errors import DeviceError, FarmError
 from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.facts import Facts, read_facts
 from devices.retry import probe_with_retry
-from tasks.bundle.cell import Mode, Variant
+from tasks.bundle.cell import Use
 from tasks.export.entry import EXPORT_DEADLINE_S, ExportRequest, ModelEntry
 from tasks.export.export import export_cases, failed_path, is_shared, read_local_export, skipped_path
 from tasks.export.exported import Export, ExportError, NotApplicableError, read_exports
 from tasks.export.key import export_key, files_to_read
+from tasks.export.process.environments import stated_environment
 from tasks.measure.health import HealthError, Registry
 from tasks.measure.sweep_file import SweepSpec
 from tasks.runner.build import build_runner, find_runner_without_build
@@ -32,7 +33,6 @@ _MAX_READ_BYTES = 100_000_000
 Pair = tuple[str, str]
 """A model and a recipe."""
 Cases = tuple[Export, ...]
-Use = tuple[Variant, Mode]
 ExportState = Literal["ready", "shared", "to export", "skipped", "unknown", "wrong"]
 
 
@@ -104,7 +104,8 @@ def export_settings(spec: SweepSpec, workspace: Workspace) -> ExportSettings:
 def start_exports(spec: SweepSpec, settings: ExportSettings) -> None:
     """Start to import torch in the background if a model has to be exported; errors appear in the sweep."""
     with contextlib.suppress(FarmError, OSError):
-        if any(quick_export_status(entry, recipe, settings).state == "to export" for entry, recipe in spec.pairs):
+        own = [(entry, recipe) for entry, recipe in spec.pairs if not stated_environment(entry.name, settings.folder)]
+        if any(quick_export_status(entry, recipe, settings).state == "to export" for entry, recipe in own):
             from tasks.export.process.run import start_server
 
             start_server(settings.folder / "logs")
@@ -167,6 +168,9 @@ def quick_export_status(entry: ModelEntry, recipe: str, settings: ExportSettings
     folder, request = settings.folder, ExportRequest(entry, recipe, settings.folder, settings.seed)
     try:
         size = sum(path.stat().st_size for path in files_to_read(request) if path.is_file())
+        environment = stated_environment(entry.name, folder)
+        if environment and not environment.is_installed:  # what it contains is part of the key
+            return ExportStatus("to export")
         if size > _MAX_READ_BYTES:
             return ExportStatus("unknown", note=f"{size / 1e9:.1f} GB of files decide, and were not read")
         key = _prebuilt_key(entry, settings) if entry.pte else export_key(request)
@@ -205,6 +209,12 @@ def _complete_cases(folder: Path) -> Cases | None:
         return None
 
 
+def missing_environments(spec: SweepSpec, settings: ExportSettings) -> list[str]:
+    """Return what the exports of a sweep install first, a sentence for each version of executorch; ExportError."""
+    environments = (stated_environment(entry.name, settings.folder) for entry, _ in spec.pairs)
+    return list(dict.fromkeys(each.cost for each in environments if each and not each.is_installed))
+
+
 @dataclass(frozen=True)
 class Probe:
     """The result of probing a device: its facts, or why it cannot be used."""
@@ -238,28 +248,33 @@ def probe_device(device: DeviceSpec, registry: Registry, answer_s: float | None 
 
 @dataclass(frozen=True)
 class Runners:
-    """The runners of one platform by variant and mode; `error` is why one could not be built here."""
+    """The runners of one platform by use; `error` is why one could not be built here."""
 
     by_use: dict[Use, Runner] = field(default_factory=dict)
     error: str | None = None
 
 
 def runner_uses(spec: SweepSpec) -> list[Use]:
-    return [(variant, mode) for variant in spec.variants for mode in spec.modes]
+    versions = dict.fromkeys(each.runner for each in spec.executorch)
+    return [Use(variant, mode, version) for version in versions for variant in spec.variants for mode in spec.modes]
 
 
 def build_runners(platform: str, uses: Iterable[Use], folder: Path) -> Runners:
-    """Build the runner of a platform, once per content, and return the runner of each use, also if the build failed."""
-    error = None
-    try:
-        build_runner(platform, folder)
-    except FarmError as failure:
-        error = str(failure)
-    return Runners({use: runner for use in uses if (runner := find_runner(folder, platform, *use))}, error)
+    """Build the runners of a platform, once per content, and return that of each use, also if a build failed."""
+    uses, errors = list(uses), dict[str | None, str]()
+    for version in dict.fromkeys(use.version for use in uses):
+        try:
+            build_runner(platform, folder, version)
+        except FarmError as failure:
+            errors[version] = str(failure)
+    runners = {use: runner for use in uses if (runner := find_runner(folder, platform, use))}
+    # A registered runner may be of a version that cannot be built.
+    without = {use.version for use in uses if use not in runners} | {None}
+    return Runners(runners, "; ".join(text for version, text in errors.items() if version in without) or None)
 
 
 def runners_without_build(platform: str | None, uses: Iterable[Use], folder: Path) -> Runners:
     """Return the runners that a sweep would use now without a build; none of an unknown platform."""
     if platform is None:
         return Runners()
-    return Runners({use: runner for use in uses if (runner := find_runner_without_build(platform, *use, folder))})
+    return Runners({use: runner for use in uses if (runner := find_runner_without_build(platform, use, folder))})

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from devices.ondevice.facts import Facts
+from tasks.bundle.cell import Use
 from tasks.bundle.record import SessionRecord, SweepNight
 from tasks.measure.early_stopping import EarlyStopping
 from tasks.measure.interleaved import plan_noise
@@ -18,7 +19,7 @@ from tasks.measure.plan import (
     planned_session,
     remaining_sessions,
 )
-from tasks.measure.prepare import ExportSnapshot, Use
+from tasks.measure.prepare import ExportSnapshot
 from tasks.measure.sweep_file import SweepSpec
 from tasks.runner.manifest import Runner
 from tasks.store.bundle_store import BundleStore

@@ -14,7 +14,8 @@ from pathlib import Path
 from devices.errors import FarmError
 from devices.local import clean_environment
 from devices.platform import PLATFORM_FACTS, PLATFORMS, SIMULATED
-from tasks.bundle.cell import VARIANTS
+from tasks.bundle.cell import VARIANTS, Use
+from tasks.export.process.environments import installed_version
 from tasks.runner.binary import read_binary
 from tasks.runner.build_inputs import CMAKE_PACKAGE, LIBRARIES, LOADER, BuildInputs, find_build_inputs
 from tasks.runner.manifest import (
@@ -40,22 +41,22 @@ _SYSTEM_LIBRARIES = (
 )  # fmt: skip
 
 
-def build_runner(platform: str, runners_dir: Path) -> Runner:
+def build_runner(platform: str, runners_dir: Path, version: str | None = None) -> Runner:
     """Return the runner bundle of `platform`, built unless one of the same sources, wheel and compiler exists.
 
-    A build takes seconds, and two may run at the same time. Raises RunnerError or WheelError in one sentence if the
-    platform is unknown, a compiler, the wheel or a tool is missing, or the program does not build; nothing half-built
-    remains.
+    `version` is that of executorch, None for the installed one; the wheel of another one is downloaded. A build takes
+    seconds, and two may run at the same time. Raises RunnerError or WheelError in one sentence if the platform is
+    unknown, a compiler, the wheel or a tool is missing, or the program does not build; nothing half-built remains.
     """
     if platform == SIMULATED:
-        return _build_simulated(build_runner(host_platform(), runners_dir), runners_dir)
-    inputs = find_build_inputs(check_choice("platform", platform, PLATFORMS), runners_dir)
+        return _build_simulated(build_runner(host_platform(), runners_dir, version), runners_dir)
+    inputs = find_build_inputs(check_choice("platform", platform, PLATFORMS), runners_dir, version)
     facts = PLATFORM_FACTS[inputs.platform]
     for runner in list_runners(runners_dir, platform):
         if runner.build_key == inputs.build_key:
             (runner.folder / MANIFEST).touch()  # find_runner prefers the newest
             return runner
-    base = build_runner(facts.built_as, runners_dir) if facts.carries_c_library else None
+    base = build_runner(facts.built_as, runners_dir, version) if facts.carries_c_library else None
     try:
         with _built_bundle(runners_dir / platform, inputs, base) as bundle:
             described = {
@@ -77,21 +78,22 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
         raise RunnerError(f"the runner for {platform} cannot be built: {error.strerror or error} ({where})") from None
 
 
-def find_runner_without_build(platform: str, variant: str, mode: str, runners_dir: Path) -> Runner | None:
+def find_runner_without_build(platform: str, use: Use, runners_dir: Path) -> Runner | None:
     """Return the runner that a sweep would use now; None if it would build one first.
 
     A runner that the farm built for this machine must match the current sources, wheel and compiler. The others are
-    returned unchecked: a registered one has no sources here, and for another platform the wheel might have to be
-    downloaded.
+    returned unchecked: a registered one has no sources here, and for another platform or version the wheel might have
+    to be downloaded.
     """
-    newest = find_runner(runners_dir, platform, variant, mode)
-    if newest is None or newest.kind != "wheel" or platform != host_platform():
+    newest = find_runner(runners_dir, platform, use)
+    is_own = use.version in (None, installed_version())
+    if newest is None or newest.kind != "wheel" or platform != host_platform() or not is_own:
         return newest
     try:
         key = find_build_inputs(host_platform(), runners_dir).build_key
     except FarmError:  # nothing can be built here, so the sweep uses the newest
         return newest
-    fitting = (each for each in list_runners(runners_dir, platform) if variant in each.variants)
+    fitting = (each for each in list_runners(runners_dir, platform) if use.variant in each.variants)
     return next((each for each in fitting if each.build_key == key), None)
 
 

@@ -17,6 +17,8 @@ from pathlib import Path
 
 from devices.errors import FarmError
 from devices.platform import PLATFORM_FACTS, Platform
+from tasks.export.process.environments import installed_version
+from tasks.runner.executorch_versions import MIN_VERSION, has_runner
 from tasks.runner.manifest import PROGRAM
 from tasks.runner.toolchain import Toolchain, find_cmake, find_toolchain, host_platform
 from tasks.store.files import hash_file, publish_folder
@@ -46,7 +48,9 @@ class Wheel:
         paths = [self.folder / "lib" / f"libexecutorch{name}{self.library_suffix}" for name in names]
         for path in paths:
             if not path.is_file():
-                raise WheelError(f"executorch {self.version} has no {path.name}; runners need version 1.5.1 or later")
+                raise WheelError(
+                    f"executorch {self.version} has no {path.name}; runners need version {MIN_VERSION} or later"
+                )
         return paths
 
 
@@ -98,14 +102,20 @@ class BuildInputs:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def find_build_inputs(platform: Platform, runners_dir: Path) -> BuildInputs:
-    """Find what a build needs, a foreign wheel in `cache` beside `runners_dir`; RunnerError or WheelError."""
-    cache = runners_dir.absolute().parent / "cache"
+def find_build_inputs(platform: Platform, runners_dir: Path, version: str | None = None) -> BuildInputs:
+    """Find what a build needs; a wheel that is not installed is in `cache` beside `runners_dir`.
+
+    `version` is that of executorch, None for the installed one. Raises RunnerError or WheelError.
+    """
+    cache, is_own = runners_dir.absolute().parent / "cache", version in (None, installed_version())
+    if version is not None:
+        check_runner_version(version)
     toolchain = find_toolchain(platform, cache)
-    if platform == host_platform():
+    if platform == host_platform() and is_own:
         wheel = installed_wheel()
     else:
-        wheel = _find_wheel(PLATFORM_FACTS[platform].built_as, cache / "wheels")
+        version = installed_wheel().version.partition("+")[0] if version is None else version
+        wheel = _find_wheel(PLATFORM_FACTS[platform].built_as, version, cache / "wheels")
     return BuildInputs(platform, SOURCES, wheel, toolchain, find_cmake())
 
 
@@ -120,14 +130,23 @@ def installed_wheel() -> Wheel:
     return Wheel(folder, distribution.version, _record_sha256(distribution.read_text("RECORD") or ""), suffix)
 
 
-def _find_wheel(platform: Platform, cache: Path) -> Wheel:
-    """Return the wheel of the installed version for another platform, downloaded into `cache` on first use.
+def check_runner_version(version: str) -> None:
+    """Raise WheelError for a version whose wheel contains no C++ libraries."""
+    if not has_runner(version):
+        raise WheelError(
+            f"executorch {version} contains no C++ runtime, which wheels have from {MIN_VERSION} on: execute its "
+            f"programs with a later runner, as {{export: {version}}} in a sweep file does, or register a runner that "
+            f"you built, with `etfarm devices runner register --executorch {version}`"
+        )
 
-    The local part of the version (`+cpu`) is left out: the package index has no such wheels. pip checks the download
-    against the index; only the files that a runner needs are unpacked. Raises WheelError if executorch is not installed
-    here or the wheel cannot be downloaded.
+
+def _find_wheel(platform: Platform, version: str, cache: Path) -> Wheel:
+    """Return the wheel of a version for a platform, downloaded into `cache` on first use.
+
+    The version has no local part (`+cpu`): the package index has no such wheels. pip checks the download against the
+    index; only the files that a runner needs are unpacked. Raises WheelError if it cannot be downloaded.
     """
-    version, facts = installed_wheel().version.partition("+")[0], PLATFORM_FACTS[platform]
+    facts = PLATFORM_FACTS[platform]
     folder = cache / f"executorch-{version}-{platform}"
     if not folder.is_dir():
         with publish_folder(folder) as aside:

@@ -1,13 +1,17 @@
 """Versions of ExecuTorch that a sweep states, for the export and for the runner."""
 
+import re
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
-from devices.errors import InputError
+from devices.errors import FarmError, InputError
 from tasks.bundle.runtime import EXPORT, Runtime
+from tasks.export.process.environments import find_row, installed_version
 
 OWN = "own"
+MIN_VERSION = "1.5.0"
+"""The first version whose wheel contains a C++ runtime."""
 _Version = Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")]
 
 
@@ -20,10 +24,22 @@ class ExecutorchVersions(BaseModel, extra="forbid", frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _from_text(cls, written: Any) -> Any:
-        """`1.5.0` is short for both; `own` for neither."""
+        """`1.5.0` is short for both, `1.4.1` for the export alone: its wheel has no runner. `own` is neither."""
         if not isinstance(written, str):
             return written
-        return {} if written == OWN else {"export": written, "runner": written}
+        if written == OWN:
+            return {}
+        return {"export": written} | ({"runner": written} if has_runner(written) else {})
+
+    @field_validator("export")
+    @classmethod
+    def _can_export(cls, version: str | None) -> str | None:
+        if version not in (None, installed_version()):
+            try:
+                find_row(str(version))
+            except FarmError as error:
+                raise ValueError(str(error)) from None
+        return version
 
     @property
     def runtime(self) -> str:
@@ -35,9 +51,20 @@ class ExecutorchVersions(BaseModel, extra="forbid", frozen=True):
         return f"export {self.export or OWN}, runner {self.runner or OWN}"
 
 
+def has_runner(version: str) -> bool:
+    """Return whether the wheel of a version contains the libraries that a runner is built from."""
+    return not re.fullmatch(r"[\d.]+", version) or _as_numbers(version) >= _as_numbers(MIN_VERSION)
+
+
+def _as_numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part]
+
+
 def read_versions(text: str) -> ExecutorchVersions:
     """Return the versions that the word of a command names; raises InputError if it names none."""
     try:
         return ExecutorchVersions.model_validate(text)
-    except ValidationError:
+    except ValidationError as error:
+        if error.errors()[0]["type"] == "value_error":
+            raise InputError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
         raise InputError(f"`{text}` is not a version of ExecuTorch; write one such as 1.5.1, or `{OWN}`") from None

@@ -15,7 +15,8 @@ from typing import Any, Literal, TypeVar
 from devices.errors import FarmError
 from devices.platform import Platform
 from devices.suggest import did_you_mean
-from tasks.bundle.cell import XNNPACK, Mode, Variant
+from tasks.bundle.cell import XNNPACK, Mode, Use, Variant
+from tasks.export.process.environments import installed_version
 from tasks.store.archives import SUFFIX, ArchiveError, download_folder, upload_folder
 from tasks.store.blob_store import BlobStore
 from tasks.store.files import hash_file, publish_folder, write_complete
@@ -109,15 +110,27 @@ def list_runners(runners_dir: Path, platform: str) -> list[Runner]:
     return runners
 
 
-def find_runner(runners_dir: Path, platform: str, variant: str, mode: str) -> Runner | None:
-    """Return the runner bundle for a session of `variant` and `mode`, None if there is none.
+def find_runner(runners_dir: Path, platform: str, use: Use) -> Runner | None:
+    """Return the runner bundle for a use, None if there is none.
 
     A registered one comes before one built here, because the user registered it to be used; then the one that was built
-    or requested last. The mode numerics takes a runner for timing.
+    or requested last. The mode numerics takes a runner for timing. A runner of another version of executorch than the
+    use states never fits. Without a stated version that is the installed one, and a registered runner fits unless it
+    states its own; where executorch is not installed, every version fits.
     """
-    mode = "timing" if mode == "numerics" else mode
-    fitting = [r for r in list_runners(runners_dir, platform) if variant in r.variants and mode in r.modes]
+    mode = "timing" if use.mode == "numerics" else use.mode
+    runners = [r for r in list_runners(runners_dir, platform) if use.variant in r.variants and mode in r.modes]
+    fitting = [r for r in runners if _fits_version(r, use.version)]
     return max(fitting, key=lambda r: (r.kind == "registered", (r.folder / MANIFEST).stat().st_mtime_ns), default=None)
+
+
+def _fits_version(runner: Runner, version: str | None) -> bool:
+    own = (runner.versions.get("executorch") or "").partition("+")[0]
+    if version is not None:
+        return own == version
+    if runner.kind == "registered":
+        return not own
+    return installed_version() in (None, own)
 
 
 def find_earlier_runner(runners_dir: Path, platform: str, runner_sha256: str | None, variant: str) -> Runner:

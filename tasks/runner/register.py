@@ -11,7 +11,7 @@ from pathlib import Path
 
 from devices.local import clean_environment
 from devices.platform import PLATFORM_FACTS, PLATFORMS, Platform
-from tasks.bundle.cell import VARIANTS, Mode, Variant
+from tasks.bundle.cell import VARIANTS, Mode, Use, Variant
 from tasks.runner.binary import supported_platforms
 from tasks.runner.manifest import MANIFEST, PROGRAM, Runner, RunnerError, check_choice, list_runners, publish_runner
 from tasks.runner.min_versions import min_versions
@@ -34,20 +34,25 @@ _CHANGED = ", changed"
 
 
 def register_runner(
-    source: Path, runners_dir: Path, *, platform: str, variant: str, mode: str, provenance: str
+    source: Path,
+    runners_dir: Path,
+    *,
+    platform: str,
+    use: Use,
+    provenance: str,
 ) -> Runner:
     """Copy a program, or a folder with `executor_runner` and all that it needs, into a runner bundle and return it.
 
-    `provenance` describes its origin (commit, options, who built it). A program for this machine is started once.
-    Raises RunnerError in one sentence.
+    `provenance` describes its origin (commit, options, who built it). With a version in `use`, only sessions that
+    state it use the runner. A program for this machine is started once. Raises RunnerError in one sentence.
     """
     described = {
         "kind": "registered",
         "platform": check_choice("platform", platform, PLATFORMS),
         "launch": [PROGRAM],
-        "variants": [check_choice("variant", variant, VARIANTS)],
-        "modes": [check_choice("mode", mode, _MODES)],
-        "versions": {"executorch": None, "runner": None},
+        "variants": [check_choice("variant", use.variant, VARIANTS)],
+        "modes": [check_choice("mode", use.mode, _MODES)],
+        "versions": {"executorch": use.version, "runner": None},
         "provenance": provenance.strip(),
     }
     if not described["provenance"]:
@@ -126,8 +131,8 @@ def build_from_source(
                 f"building {PROGRAM} of executorch {commit} for {platform}, {built_variant}, mode {mode}; log: {log}"
             )
             run_steps(_build_steps(cmake, source, build, settings), platform, log, toolchain.env, _BUILD_S)
-            use = {"platform": platform, "variant": built_variant, "mode": mode}
-            runner = register_runner(build / PROGRAM, runners_dir, **use, provenance=provenance)
+            use = Use(built_variant, mode)
+            runner = register_runner(build / PROGRAM, runners_dir, platform=platform, use=use, provenance=provenance)
             log.unlink()
             return runner
 

@@ -29,7 +29,7 @@ from devices.inventory import DeviceSpec, open_device
 from devices.ondevice import lease
 from devices.ondevice.facts import read_facts
 from devices.start_limits import Limits
-from tasks.bundle.cell import Cell
+from tasks.bundle.cell import Cell, Use
 from tasks.measure.plan import PlannedSession, plan_session
 from tasks.measure.prepare import ExportSettings, build_runners, make_export
 from tasks.measure.session.context import SessionContext, runner_command
@@ -121,13 +121,13 @@ def _context(folder: Path, spec: DeviceSpec, workspace: Workspace) -> SessionCon
     facts = read_facts(device)
     settings = ExportSettings(workspace.exports, 0, None, has_numerics=False)
     (export,) = make_export(a_spec(models=["linear"]).models[0], "fp32", settings, lambda *_: None)
-    runners = build_runners(str(facts.platform), [("sme2_off", "timing")], workspace.runners)
+    runners = build_runners(str(facts.platform), [Use("sme2_off", "timing")], workspace.runners)
     return SessionContext(
         device=device,
         spec=spec,
         facts=facts,
         export=export,
-        runner=runners.by_use["sme2_off", "timing"],
+        runner=runners.by_use[Use("sme2_off", "timing")],
         limits=Limits(),
         deadline_s=_DEADLINE_S,
         settle_s=0,

@@ -20,6 +20,7 @@ from flows.server.states import state_data
 from flows.sweep_preview import preview_sweep
 from flows.sweep_result import SweepResult
 from sql.errors import WarehouseError
+from tasks.bundle.cell import Use
 from tasks.maintain.forget import forget_target
 from tasks.measure import prepare
 from tasks.measure.prepare import ExportStatus, Runners
@@ -74,7 +75,7 @@ def dry_run(farm: StandInFarm, monkeypatch: pytest.MonkeyPatch) -> SweepPlan:
     """The plan of the dry run of today's sweep, with the stand-ins for its export and its runner."""
     status = ExportStatus("ready", (replace(farm.export, model="linear"),))
     monkeypatch.setattr("flows.sweep_preview.quick_export_status", lambda *_: status)
-    runners = Runners({("sme2_off", "timing"): farm.runner})
+    runners = Runners({Use("sme2_off", "timing"): farm.runner})
     monkeypatch.setattr("flows.sweep_preview.runners_without_build", lambda *_: runners)
     return preview_sweep(request_of(farm)).plan
 

@@ -35,7 +35,7 @@ _INSTALL_S = 3600.0
 _MISSING = re.compile(r"no version of|No matching distribution|are unsatisfiable|not found in the package registry")
 _OFFLINE = re.compile(r"[Ff]ailed to fetch|error sending request|dns error|Could not fetch|Connection|ConnectTimeout")
 # Settings of pip that uv reads from its own variables, as in the Makefile.
-_UV_SETTINGS = {
+_INDEX_SETTINGS = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
     "constraint": "UV_CONSTRAINT",
@@ -52,7 +52,8 @@ class Row:
 
     executorch: str
     torch: str
-    torchao: str
+    packages: tuple[str, ...]
+    """Requirements of these two and of torchao."""
     disk_mb: int
     seconds: int
 
@@ -61,11 +62,13 @@ class Row:
 def read_table() -> dict[str, Row]:
     """Return the rows of environments.csv by version, the newest first."""
     with _TABLE.open(encoding="utf-8", newline="") as stream:
-        rows = [
-            Row(row["executorch"], row["torch"], row["torchao"], int(row["disk_mb"]), int(row["seconds"]))
-            for row in csv.DictReader(stream)
-        ]
-    return {row.executorch: row for row in rows}
+        rows = list(csv.DictReader(stream))
+    table = {}
+    for row in rows:
+        packages = tuple(f"{name}=={row[name]}" for name in ("executorch", "torch", "torchao"))
+        version = row["executorch"]
+        table[version] = Row(version, row["torch"], packages, int(row["disk_mb"]), int(row["seconds"]))
+    return table
 
 
 @functools.cache
@@ -146,18 +149,17 @@ def environments_dir(data_dir: Path) -> Path:
 
 
 def _requirements(row: Row) -> list[str]:
-    own = [f"{name}=={importlib.metadata.version(name)}" for name in _OF_FARM]
-    return [f"executorch=={row.executorch}", f"torch=={row.torch}", f"torchao=={row.torchao}", *own]
+    return [*row.packages, *(f"{name}=={importlib.metadata.version(name)}" for name in _OF_FARM)]
 
 
 def _install(row: Row, folder: Path, tell: Callable[[str], None]) -> None:
     """Install the requirements of a row into a new environment by uv, or by pip without uv; raises ExportError."""
-    uv, python = Path(sys.executable).with_name("uv"), str(folder / "bin" / "python")
-    if uv.is_file():
-        command = [str(uv), "pip", "install", "--no-progress", "--python", python]
+    program, python = Path(sys.executable).with_name("uv"), str(folder / "bin" / "python")
+    if program.is_file():
+        command = [str(program), "pip", "install", "--no-progress", "--python", python]
     else:
         command = [sys.executable, "-m", "pip", "--python", python, "install", "--progress-bar", "off"]
-    environment = {**os.environ, **_uv_settings(), "UV_INDEX_STRATEGY": "unsafe-best-match"}
+    environment = {**os.environ, **_index_settings(), "UV_INDEX_STRATEGY": "unsafe-best-match"}
     with subprocess.Popen(
         [*command, *_requirements(row)],
         env=environment,
@@ -207,7 +209,7 @@ def _describe_failure(printed: str) -> str:
     return f"cannot be installed: {(errors or printed.splitlines() or ['no message'])[-1].strip()}"
 
 
-def _uv_settings() -> dict[str, str]:
+def _index_settings() -> dict[str, str]:
     """Return pip's settings of package indexes as variables of uv, which does not read them; those set already win."""
     command = [sys.executable, "-m", "pip", "config", "list"]
     listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
@@ -215,7 +217,7 @@ def _uv_settings() -> dict[str, str]:
     order = {"global": 0, "install": 1, ":env:": 2}
     lines = [match for line in listed.splitlines() if (match := re.fullmatch(r"([\w:]+)\.([\w-]+)='(.*)'", line))]
     for match in sorted((each for each in lines if each[1] in order), key=lambda each: order[each[1]]):
-        if name := _UV_SETTINGS.get(match[2]):
+        if name := _INDEX_SETTINGS.get(match[2]):
             value = match[3].replace("\\n", " ").strip()
             settings[name] = value.replace(" ", ",") if name == "UV_FIND_LINKS" else value
     return {name: value for name, value in settings.items() if name not in os.environ}

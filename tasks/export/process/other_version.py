@@ -89,8 +89,8 @@ class ExportProcess:
 
 def _process_environment(environment: Environment) -> dict[str, str]:
     """Return the variables of the process: like those of the export server, and its version's compiler of schemas."""
-    flatc = environment.site_packages / "executorch" / "data" / "bin"
-    path = os.pathsep.join([os.fspath(flatc), os.environ.get("PATH", os.defpath)])
+    tools = environment.site_packages / "executorch" / "data" / "bin"
+    path = os.pathsep.join([os.fspath(tools), os.environ.get("PATH", os.defpath)])
     return {**os.environ, "PATH": path, "PYTHONHASHSEED": "0", "PYTHONSAFEPATH": "1"}
 
 

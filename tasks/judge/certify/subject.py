@@ -14,6 +14,7 @@ from devices.ondevice.diagnostics import remove_small_disk
 from devices.ondevice.facts import Facts
 from devices.ondevice.lease import Lease, acquire
 from devices.shell import remove_path
+from tasks.bundle.cell import Mode, Use, Variant
 from tasks.measure.health import Registry
 from tasks.runner.manifest import Runner, find_runner
 from tasks.store.workspace import Workspace
@@ -54,8 +55,8 @@ class Subject:
         """From the inventory, else from the facts; None if unknown."""
         return self.spec.platform or self.facts.platform
 
-    def runner(self, variant: str = "sme2_off", mode: str = "timing") -> Runner | None:
-        return find_runner(self.workspace.runners, self.platform or "", variant, mode)
+    def runner(self, variant: Variant = "sme2_off", mode: Mode = "timing") -> Runner | None:
+        return find_runner(self.workspace.runners, self.platform or "", Use(variant, mode))
 
     def leased(self) -> Lease:
         """Hold the device for a `with` block; raises DeviceBusy with the name of the holder after 10 s."""

@@ -20,6 +20,7 @@ from devices.start_limits import Limits
 from tasks.bundle.claims import Claims
 from tasks.bundle.names import ETDUMP, SOURCES
 from tasks.bundle.record import SessionRecord, SweepNight
+from tasks.bundle.runtime import Runtime
 from tasks.etdump.tree import Runs
 from tasks.export.accuracy_limits import recipe_limits
 from tasks.measure.clock import ClockWatch
@@ -192,7 +193,18 @@ def _contradiction(
     """Return how the runner's claims contradict themselves, the program, the device or another session; else None."""
     session, stats, method = result.session, result.stats, context.export.program_method
     cell, etdump, platform = session.cell, (collected / ETDUMP).read_bytes(), context.runner.platform
-    claims = Claims(cell.variant, cell.executions, cell.warmup_executions, platform, context.facts, stats, wall_s)
+    versions = Runtime(context.export.versions.get("executorch"), context.runner.versions.get("executorch"))
+    claims = Claims(
+        cell.variant,
+        cell.executions,
+        cell.warmup_executions,
+        platform,
+        context.facts,
+        stats,
+        wall_s,
+        cell.runtime,
+        versions,
+    )
     cause = contradiction_between(runs, claims) or (program_mismatch(runs, method) if method else None)
     cause = cause or checksum_contradiction(etdump, stats)
     if not cause and context.spec.transport != SIMULATED:  # whose sessions are all one recording

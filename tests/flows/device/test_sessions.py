@@ -13,6 +13,7 @@ from flows.device.job import DeviceJob, DeviceTally
 from flows.device.measure import required_accuracy
 from flows.device.sessions import SessionQueue
 from flows.export_queue import ExportQueue
+from tasks.bundle.cell import Use
 from tasks.bundle.record import SessionRecord
 from tasks.export.exported import Export
 from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession
@@ -146,7 +147,7 @@ def test_whenever_exports_arrive_a_device_runs_the_sessions_of_the_plan(
     pairs = [(entry.name, recipe) for entry, recipe in spec.pairs]
     live, arriving = ExportQueue(pairs), chance.sample(pairs, len(pairs))
     runner = next(iter(job.runners.by_use.values()))
-    runners = Runners({(variant, mode): runner for variant in spec.variants for mode in spec.modes})
+    runners = Runners({Use(variant, mode): runner for variant in spec.variants for mode in spec.modes})
     job = replace(job, spec=spec, exports=live, runners=runners, probe=replace(job.probe, facts=FACTS))
 
     def arrive() -> None:

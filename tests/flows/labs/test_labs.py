@@ -23,7 +23,7 @@ from flows.labs.protocol import Order, Start, write_shared
 from flows.progress import Board
 from flows.server import connection
 from flows.sweep_dispatch import BatchDispatcher
-from tasks.bundle.cell import Cell
+from tasks.bundle.cell import Cell, Use
 from tasks.export.export import fetch_export
 from tasks.export.exported import Export
 from tasks.measure.health import Registry
@@ -178,7 +178,7 @@ def test_a_model_that_a_lab_cannot_keep_fails_its_sessions_and_those_of_the_comp
 
 def comparing(job: DeviceJob) -> DeviceJob:
     """Return the job that compares two models in four sessions and a discarded one."""
-    runner = job.runners.by_use["sme2_off", "timing"]
+    runner = job.runners.by_use[Use("sme2_off", "timing")]
     sides = [
         Side(Cell("far", name, "fp32", 1, "sme2_off", "timing", 3, 1), job.case(name, "fp32"), runner)  # type: ignore[arg-type]
         for name in (LATE, QUICK)

@@ -9,11 +9,14 @@ import pytest
 
 from devices.errors import InputError
 from devices.inventory import load_inventory
+from devices.ondevice.facts import Facts
 from flows.device.job import DeviceTally
-from flows.labs.protocol import Order, Result, parse_message, read_shared, write_shared
+from flows.labs.protocol import Order, Result, Start, parse_message, read_shared, write_shared
 from tasks.export.entry import ModelEntry
 from tasks.measure.clock import drop_reason
 from tasks.measure.health import Health
+from tasks.measure.prepare import runner_uses
+from tasks.runner.executorch_versions import ExecutorchVersions
 from tasks.store.blob_store import BlobStore
 from tests.fixtures.plans import NIGHT, a_spec
 
@@ -48,6 +51,18 @@ def test_an_order_arrives_with_devices_of_every_transport_and_models_of_another_
     ]
 
 
+def test_the_versions_of_exports_and_runners_arrive_in_the_names_of_models_and_in_uses() -> None:
+    spec = a_spec().model_copy(update={"executorch": [ExecutorchVersions(export="1.4.1", runner="1.5.0")]})
+    start = Start(facts=Facts(), uses=[(use, "runners/a") for use in runner_uses(spec)])
+    pairs = [(model.name, recipe) for model, recipe in spec.pairs]
+    order = Order(run=uuid4(), spec=spec, sweep=NIGHT, devices=[], starts={"far": start}, pairs=pairs)
+    arrived = parse_message(Order, order.model_dump_json().encode())
+    assert arrived.starts == {"far": start}
+    assert {use.version for use, _ in start.uses} == {"1.5.0"}
+    assert arrived.pairs == [(model.name, recipe) for model, recipe in arrived.spec.pairs] == pairs
+    assert pairs[0][0].endswith("@export=1.4.1")
+
+
 def test_the_end_of_a_device_arrives_as_it_was_written_and_with_a_key_twice_it_is_refused() -> None:
     tally = DeviceTally("far", succeeded=3, replaced={"0123456789abcdef"})
     ended = Result(tally=tally, health=Health("suspect", strikes=1))
@@ -59,7 +74,7 @@ def test_the_end_of_a_device_arrives_as_it_was_written_and_with_a_key_twice_it_i
 
 @pytest.mark.parametrize(
     ("written", "theirs"),
-    [(b'{"version": 1, "beat": 0}', "of an older version"), (b'{"version": 5, "etfarm": "99.1"}', "99.1")],
+    [(b'{"version": 1, "beat": 0}', "of an older version"), (b'{"version": 6, "etfarm": "99.1"}', "99.1")],
 )
 def test_a_message_of_another_version_is_refused_and_both_are_named(written: bytes, theirs: str) -> None:
     with pytest.raises(

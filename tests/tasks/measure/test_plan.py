@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from devices.ondevice.facts import Facts
-from tasks.bundle.cell import VARIANTS, Cell
+from tasks.bundle.cell import VARIANTS, Cell, Use
 from tasks.bundle.record import SweepNight
 from tasks.export.entry import ExportRequest, ModelEntry
 from tasks.export.exported import Case, Export, ExportError
@@ -286,7 +286,9 @@ def test_another_night_or_another_content_is_another_comparison() -> None:
 
 def planned_noise(**changes: Any) -> list[PlannedSession]:
     side, spec = a_side("p1"), a_spec(**changes)
-    return plan_noise(spec, NIGHT, "phone", {("linear", "fp32"): (side.export,)}, {("sme2_off", "timing"): side.runner})
+    return plan_noise(
+        spec, NIGHT, "phone", {("linear", "fp32"): (side.export,)}, {Use("sme2_off", "timing"): side.runner}
+    )
 
 
 def test_noise_sessions_compare_the_first_model_with_itself() -> None:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from devices.ondevice.facts import Facts
-from tasks.bundle.claims import Claims
+from tasks.bundle.claims import Claims, contradiction_in
 from tasks.bundle.runner_stats import Stats
+from tasks.bundle.runtime import Runtime, parse_runtime
 from tasks.etdump.event_names import OperatorName
 from tasks.etdump.tree import Runs, TreeNode
 from tasks.rows.consistency import checksum_contradiction, contradiction_between, copied_etdump
@@ -90,6 +91,18 @@ def test_a_registered_runner_is_compared_with_its_job_alone() -> None:
     assert contradiction_between(runs(MS, MS, MS), registered) is None
     longer = runs(100 * MS, MS, MS, start=(0, MS * 200, MS * 300))
     assert "0.102 s" in str(contradiction_between(longer, registered))
+
+
+@pytest.mark.parametrize(("kind", "other"), [("export", "runner"), ("runner", "export")])
+def test_a_session_has_the_versions_that_its_name_states(kind: str, other: str) -> None:
+    def claim(version: str | None) -> str | None:
+        versions: dict[str, Any] = {kind: version, other: "1.5.1"}
+        named, actual = parse_runtime(f"net@{kind}=1.4.1"), Runtime(**versions)
+        return contradiction_in(Claims("sme2_off", 3, 1, None, NO_FACTS, runtime=named, versions=actual))
+
+    assert (claim("1.4.1"), claim("1.4.1+cpu")) == (None, None)
+    assert claim(None) is not None
+    assert claim("1.5.1+cpu") == f"its name states {kind}=1.4.1, but its {kind} is of executorch 1.5.1+cpu"
 
 
 def test_a_session_that_contradicts_itself_has_failed(tmp_path: Path) -> None:

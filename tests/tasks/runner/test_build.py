@@ -6,9 +6,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tasks.bundle.cell import Use
 from tasks.runner import build, build_inputs
 from tasks.runner.build import build_runner
 from tasks.runner.manifest import Runner, RunnerError, find_earlier_runner, find_runner, read_runner
@@ -62,10 +64,10 @@ def test_a_changed_source_is_a_newer_runner(copied: Runner, tmp_path: Path, monk
     built = build_runner(copied.platform, runners)
     assert built.runner_sha256 != copied.runner_sha256
     assert (built.versions["runner"] or "").startswith("9.")
-    assert find_runner(runners, copied.platform, "sme2_off", "timing") == built
+    assert find_runner(runners, copied.platform, Use("sme2_off", "timing")) == built
     monkeypatch.undo()
     assert build_runner(copied.platform, runners) == copied
-    assert find_runner(runners, copied.platform, "sme2_off", "timing") == copied
+    assert find_runner(runners, copied.platform, Use("sme2_off", "timing")) == copied
 
 
 @pytest.mark.thorough
@@ -93,7 +95,7 @@ def test_what_a_killed_build_left_is_gone_after_the_next(tmp_path: Path, host_ru
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     assert list(folder.glob(".part-*"))
-    assert find_runner(tmp_path / "runners", host_runner.platform, "sme2_off", "timing") is None
+    assert find_runner(tmp_path / "runners", host_runner.platform, Use("sme2_off", "timing")) is None
     built = build_runner(host_runner.platform, tmp_path / "runners")
     assert list(folder.iterdir()) == [built.folder]
 
@@ -122,15 +124,22 @@ def test_a_damaged_bundle_is_refused_in_one_sentence_and_not_found(copied: Runne
     with pytest.raises(RunnerError, match=words) as refused:
         read_runner(copied.folder)
     assert "\n" not in str(refused.value)
-    assert find_runner(copied.folder.parent.parent, copied.platform, "sme2_off", "timing") is None
+    assert find_runner(copied.folder.parent.parent, copied.platform, Use("sme2_off", "timing")) is None
 
 
 PROVENANCE = "executorch 1.5.1, built with EXECUTORCH_ENABLE_EVENT_TRACER=ON"
 
 
 def register(source: Path, runners: Path, **changed: str) -> Runner:
-    usual = {"platform": host_platform(), "variant": "sme2_off", "mode": "trace", "provenance": PROVENANCE}
-    return register_runner(source, runners, **(usual | changed))
+    usual: dict[str, Any] = {
+        "platform": host_platform(),
+        "variant": "sme2_off",
+        "mode": "trace",
+        "provenance": PROVENANCE,
+    }
+    usual |= changed
+    use = Use(usual.pop("variant"), usual.pop("mode"))
+    return register_runner(source, runners, **usual, use=use)
 
 
 @pytest.fixture
@@ -155,9 +164,14 @@ def test_a_registered_runner_is_a_bundle_with_its_provenance(source: Path, host_
         find_earlier_runner(tmp_path / "runners", host_platform(), "0" * 64, "sme2_off")
     shutil.rmtree(built)
     # and is found for its platform, variant and mode only
-    uses = [("sme2_off", "trace"), ("sme2_on", "trace"), ("sme2_off", "timing"), ("sme2_off", "numerics")]
-    assert [find_runner(tmp_path / "runners", host_platform(), *use) for use in uses] == [runner, None, None, None]
-    assert find_runner(tmp_path / "runners", "amiga", "sme2_off", "trace") is None
+    uses = [
+        Use("sme2_off", "trace"),
+        Use("sme2_on", "trace"),
+        Use("sme2_off", "timing"),
+        Use("sme2_off", "numerics"),
+    ]
+    assert [find_runner(tmp_path / "runners", host_platform(), use) for use in uses] == [runner, None, None, None]
+    assert find_runner(tmp_path / "runners", "amiga", Use("sme2_off", "trace")) is None
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tasks.bundle.cell import Use, Variant
 from tasks.etdump.xnntrace import selected_kernels
 from tasks.runner import register, toolchain
 from tasks.runner.binary import read_elf
@@ -24,7 +25,7 @@ from tests.fixtures.stand_in_checkout import PLAIN_KERNEL, SME2_KERNEL, commit, 
 
 pytestmark = pytest.mark.timeout(600)
 
-HOST_VARIANT = "sme2_off" if host_platform() == "linux-x86_64" else "sme2_on"
+HOST_VARIANT: Variant = "sme2_off" if host_platform() == "linux-x86_64" else "sme2_on"
 Build = Callable[..., Runner]
 
 
@@ -66,7 +67,7 @@ def test_a_trace_runner_of_a_checkout_is_registered_with_its_commit_and_traces_a
     # when a checkout is built for this machine
     runner = build()
     # then the runner is found for mode trace, and its provenance has commit, options and compiler
-    assert find_runner(tmp_path / "var" / "runners", host_platform(), HOST_VARIANT, "trace") == runner
+    assert find_runner(tmp_path / "var" / "runners", host_platform(), Use(HOST_VARIANT, "trace")) == runner
     assert (runner.kind, runner.modes, runner.variants) == ("registered", ["trace"], [HOST_VARIANT])
     start, options, compiler = (runner.provenance or "").split("; ")
     assert start == f"executorch {git(checkout, 'rev-parse', 'HEAD')}"

@@ -1,0 +1,60 @@
+"""Runners of several versions of ExecuTorch: each session gets one of the version that it states."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.bundle.cell import Use
+from tasks.export.process.environments import installed_version
+from tasks.measure.prepare import build_runners
+from tasks.runner.build_inputs import WheelError, find_build_inputs
+from tasks.runner.executorch_versions import ExecutorchVersions
+from tasks.runner.manifest import MANIFEST, PROGRAM, Runner, find_runner, publish_runner
+from tasks.runner.toolchain import host_platform
+
+OWN = str(installed_version())
+
+
+def publish(runners: Path, version: str | None, modified_s: int, kind: str = "wheel") -> Runner:
+    """Publish a runner of one file, whose content is its version."""
+    content = runners.parent / f"content-{version}-{kind}"
+    content.mkdir(parents=True)
+    (content / PROGRAM).write_text(f"{version} {kind}")
+    described: dict[str, Any] = {"kind": kind, "platform": "linux-x86_64", "launch": [PROGRAM]}
+    described |= {"variants": ["sme2_off"], "modes": ["timing"], "versions": {"executorch": version}}
+    runner = publish_runner(content, runners, described)
+    os.utime(runner.folder / MANIFEST, (modified_s, modified_s))
+    return runner
+
+
+@pytest.mark.parametrize("newest", [OWN, "1.5.0"])
+def test_a_session_never_gets_the_runner_of_another_version_whichever_was_built_last(
+    tmp_path: Path, newest: str
+) -> None:
+    built = {
+        version: publish(tmp_path / "runners", version, 9 if version == newest else 5) for version in (OWN, "1.5.0")
+    }
+
+    def version_for(stated: str | None) -> str | None:
+        runner = find_runner(tmp_path / "runners", "linux-x86_64", Use("sme2_off", "timing", stated))
+        return next((version for version, each in built.items() if each == runner), None)
+
+    assert [version_for(each) for each in (None, OWN, "1.5.0", "1.4.1")] == [OWN, OWN, "1.5.0", None]
+
+
+def test_a_registered_runner_serves_the_version_that_it_states_or_else_sessions_that_state_none(tmp_path: Path) -> None:
+    stating = publish(tmp_path / "runners", "1.4.1", 5, "registered")
+    silent = publish(tmp_path / "runners", None, 5, "registered")
+    uses = [Use("sme2_off", "timing", version) for version in ("1.4.1", "1.5.0", None)]
+    assert [find_runner(tmp_path / "runners", "linux-x86_64", use) for use in uses] == [stating, None, silent]
+    runners = build_runners("linux-x86_64", uses[:1], tmp_path / "runners")
+    assert (runners.by_use, runners.error) == ({uses[0]: stating}, None)
+
+
+def test_a_version_without_a_runtime_in_its_wheel_exports_alone_and_has_no_runner(tmp_path: Path) -> None:
+    assert ExecutorchVersions.model_validate("1.4.1") == ExecutorchVersions(export="1.4.1")
+    assert ExecutorchVersions.model_validate("1.5.0") == ExecutorchVersions(export="1.5.0", runner="1.5.0")
+    with pytest.raises(WheelError, match=r"^executorch 1\.4\.1 .* 1\.5\.0 .*\{export: 1\.4\.1\}.*--executorch 1\.4\.1"):
+        find_build_inputs(host_platform(), tmp_path / "runners", "1.4.1")
