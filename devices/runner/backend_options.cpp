@@ -75,7 +75,7 @@ void BackendOptions::set() {
       forget_runtime_errors();
       const Error error = executorch::runtime::set_option(backend.c_str(), Span<BackendOption>(&option, 1));
       if (error == Error::Ok) continue;
-      const std::string cause = first_runtime_error(executorch::runtime::to_string(error));
+      const std::string cause = runtime_error_text(executorch::runtime::to_string(error));
       throw UsageError("--backend_options: " + backend + " refuses its value of " + option.key + ": " + cause);
     }
   }
