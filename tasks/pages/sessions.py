@@ -12,6 +12,7 @@ from tasks.results.reader import Answers
 from tasks.results.sessions import MAX_REASONS, FailureRow, SessionRow, count_bundles, split_failures
 from tasks.results.table import build_table, first_rows, grouped
 from tasks.results.text import Code, counted, joined, sentence, with_code
+from tasks.results.verdicts import failed_series, read_sweep_verdicts
 
 _MAX_SESSIONS = 50
 _MAX_LOGS = 3
@@ -29,6 +30,8 @@ def failures(answers: Answers) -> Section:
         more = [with_code(f"\u2026 and {rest} more; `etfarm warehouse load` lists them.")] if rest > 0 else []
         points = [*(f"{reason}." for reason in reasons[:_MAX_BUNDLES]), *more]
         blocks += [Paragraph(title, tone="bad"), Points(points)]
+    if contrasts := failed_series([row for row in read_sweep_verdicts(answers) if row.contrast]):
+        blocks.append(Points([joined(names, ": ", with_code(f"{reason.rstrip('.')}.")) for names, reason in contrasts]))
     if without_result:
         verb = "has" if len(without_result) == 1 else "have"
         count = counted(len(without_result), "session").capitalize()

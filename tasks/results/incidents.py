@@ -23,7 +23,7 @@ from tasks.results.sentences import describe_commits, git_log
 from tasks.results.series import SeriesRow
 from tasks.results.table import Cell, Name, Number, Row, Words
 from tasks.results.text import Link, Tone, listed, numbered, plain_text, with_code
-from tasks.results.verdicts import VerdictRow
+from tasks.results.verdicts import VerdictRow, read_verdicts
 
 _TONES: dict[str, Tone] = {"confirmed": "bad", "suspected": "flag"}
 _AFTER_NAME = re.compile(r"-\d{4}-\d{2}-\d{2}.*", re.DOTALL)
@@ -78,6 +78,8 @@ class IncidentRow(Row):
     cell: str | None
     good_cell: str | None
     reason: str
+    night: date
+    """The night of the figures and of the reason."""
     series_id: str
     worst_device: str
     missing: str | None
@@ -219,6 +221,10 @@ def _read_incidents(reader: Reader) -> list[IncidentRow]:
         replace(row, models=[reader.names.get(model, model) for model in row.models], warehouse_models=row.models)
         for row in reader.rows(IncidentRow)
     ]
+    failed = [row for row in rows if row.is_open and row.kind == "failure"]
+    verdicts = read_verdicts(reader, sorted({row.night for row in failed})) if failed else []
+    reasons = {(each.night, each.series_id, each.device): each.reason for each in verdicts if each.verdict == "failed"}
+    rows = [replace(row, reason=reasons.get((row.night, row.series_id, row.worst_device), row.reason)) for row in rows]
     pairs = {
         row.incident_id: (row.good_cell, row.cell)
         for row in rows

@@ -11,6 +11,7 @@ from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.judge.figures import LATENCY, METRICS, percent_change, signed_interval
 from tasks.judge.verdicts.step import INTERLEAVED
 from tasks.results.cells import CellRow, ChangePercent, Interval
+from tasks.results.failure_contrast import with_contrasts
 from tasks.results.measurements.latency import NO_INTERVAL
 from tasks.results.reader import Answers, Reader
 from tasks.results.table import NOTHING, Cell, Number, Percent, Words
@@ -41,7 +42,7 @@ _FAILING: dict[FailingVerdict, set[str]] = {
 WORSE = _FAILING["suspected"] | _FAILING["device"]
 _DATA = (
     "verdict", "metric", "model", "device", "precision", "variant", "threads", "sessions", "ratio", "low", "high",
-    "cause", "changed", "reason",
+    "cause", "changed", "reason", "failure_kind", "failure_signal",
 )  # fmt: skip
 _MAX_NAMED = 3
 QUIET = ("no change", "insufficient data", "new")
@@ -98,6 +99,12 @@ class VerdictRow(CellRow):
     missing: str | None = None
     """`.pte file of NIGHT` or `runner of NIGHT`: why it cannot be compared with the last good night; else None."""
 
+    failure_kind: str | None = None
+    """Of failure_kinds.csv, the most frequent one; None unless it failed. Its signal and the device's system:"""
+    failure_signal: int | None = None
+    failure_system: str | None = None
+    contrast: str | None = None
+    """With what it fails and the same model runs; None if it does not fail, or if that is unknown."""
     sweep_id: str | None = None
     """The sweep whose sessions were judged; None without a session that counts, and of a night without a change."""
 
@@ -163,7 +170,8 @@ class VerdictRow(CellRow):
 
 def read_verdicts(reader: Reader, nights: Sequence[date]) -> list[VerdictRow]:
     """Return the verdicts on nights, the worst first: all on latency, and the changes of other figures."""
-    return reader.rows(VerdictRow, {"nights": nights, "sweep_id": None})
+    rows = reader.rows(VerdictRow, {"nights": nights, "sweep_id": None})
+    return with_contrasts(rows)
 
 
 def read_sweep_verdicts(answers: Answers) -> list[VerdictRow]:
@@ -172,7 +180,11 @@ def read_sweep_verdicts(answers: Answers) -> list[VerdictRow]:
     A series of which another sweep of the night was judged, since it has enough sessions, has none on this one.
     """
     of_sweep = (None, answers.sweep.sweep_id)
-    rows = [row for row in answers.rows(VerdictRow) if row.sweep_id in of_sweep or row.metric == LATENCY.name]
+    rows = [
+        row
+        for row in with_contrasts(answers.rows(VerdictRow))
+        if row.sweep_id in of_sweep or row.metric == LATENCY.name
+    ]
     own = [row for row in rows if row.sweep_id in of_sweep]
     return own + [_without_verdict(row) for row in rows if row.sweep_id not in of_sweep]
 

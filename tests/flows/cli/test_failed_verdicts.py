@@ -2,17 +2,20 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sql.warehouse import open_read_only
+from tasks.pages.sessions import failures
 from tasks.pages.site.site import Site
-from tasks.results.reader import Reader
+from tasks.results.reader import Reader, open_answers
 from tests.fixtures.command import Command
 from tests.fixtures.documented import assert_documented
-from tests.fixtures.nights import WHY, failed_night_of, night_of
+from tests.fixtures.nights import WHY, failed_night_of, fields_of, night_of
 from tests.fixtures.pages import Pages
 from tests.fixtures.warehouse import BundleMaker
+from tests.tasks.pages.conftest import Part
 
 REASON = f"2 of 2 sessions failed (export_failed): {WHY}"
 HEADLINE = "2 of 3 series failed; cannot be judged, too little data: 1."
@@ -51,6 +54,29 @@ def test_every_format_of_the_verdicts_names_the_failure(command: Command, maker:
     first, *rest = texts["md"].splitlines()
     assert first == f"**{HEADLINE}**"
     assert sum(line.startswith("| toy fp32") and line.endswith(f"{WHY} |") for line in rest) == 2
+
+
+def test_a_model_that_crashes_with_sme2_alone_is_one_sentence_in_every_place(command: Command, tmp_path: Path) -> None:
+    # given a night in which a model crashed with SME2 at two thread counts, and ran without
+    maker = BundleMaker(tmp_path / "farm")
+    crash: dict[str, Any] = {"status": "failed", "reason_code": "model_crashed", "reason": "by SIGSEGV", "signal": 11}
+    for threads in (1, 2):
+        for number in range(2):
+            maker.session(**fields_of(1) | crash, repetition=number, variant="sme2_on", threads=threads)
+        night_of(maker, 1, sessions=2, threads=threads)
+    maker.load()
+    contrast = "crashes with SME2 on (SIGSEGV), runs with SME2 off (two sessions)"
+    # then the incident, the home page and the report have the sentence once, and JSON the kind and the signal
+    ended = command("verdicts", "--warehouse", maker.warehouse)
+    assert sum(contrast in line for line in ended.lines if "incident" in line) == 1
+    document = json.loads(command("verdicts", "--warehouse", maker.warehouse, "--format", "json").out)
+    kinds = [(row["verdict"], row["failure_kind"], row["failure_signal"]) for row in document["verdicts"]]
+    assert kinds == [("failed", "model_crashed", 11)] * 2 + [("insufficient data", None, None)] * 2
+    with open_read_only(maker.warehouse) as connection:
+        home = Pages(Site(Reader(connection), "x")).read("index.html")
+    assert home.words["failed"].count(f"toy fp32 on host: {contrast}") == 1
+    with open_answers(maker.warehouse, None) as answers:
+        assert Part.of(failures(answers)).words.count(f"toy fp32 on host: {contrast}") == 1
 
 
 def test_the_home_page_and_the_feed_name_it_with_its_reason_once(maker: BundleMaker) -> None:
