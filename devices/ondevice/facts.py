@@ -1,5 +1,6 @@
 """What a device is: one script (`scripts/facts.sh`), one round trip, one parser for each system."""
 
+import math
 import re
 from typing import Any
 
@@ -45,6 +46,8 @@ class Facts(BaseModel):
     sme: bool | None = None
     """Whether the processor has SME of any version, by the operating system or, if it was run, by the runner."""
     sme2: bool | None = None
+    sme_units: int | None = None
+    """Units of SME that threads on fast cores share, one for each cluster of them; macOS only, see docs/sme.md."""
 
 
 def read_facts(device: Device) -> Facts:
@@ -92,7 +95,7 @@ def parse_facts(printed: dict[str, str], platform: str | None) -> Facts:
         # Programs run through a launcher, whose processor and libraries are not those that the device reports.
         has = False if platform in WITHOUT_SME else None
         unknown = dict.fromkeys(("glibc", "glibcxx"))
-        return facts.model_copy(update={"platform": platform, "sme": has, "sme2": has, **unknown})
+        return facts.model_copy(update={"platform": platform, "sme": has, "sme2": has, "sme_units": None, **unknown})
     return facts
 
 
@@ -133,9 +136,17 @@ def _parse_macos(printed: dict[str, str]) -> dict[str, Any]:
         "memory_bytes": _number(settings.get("hw.memsize")),
         "sme": printed.get("sme") == "1",
         "sme2": printed.get("sme2") == "1",
+        "sme_units": _fast_clusters(settings) if printed.get("sme") == "1" else None,
         "serial": None,
         "build": version.get("BuildVersion"),
     }
+
+
+def _fast_clusters(settings: dict[str, str]) -> int | None:
+    """Return the number of clusters of fast cores: those of the first level, by how many share a second-level cache."""
+    cores = _number(settings.get("hw.perflevel0.physicalcpu"), _MAX_CORES)
+    of_cluster = _number(settings.get("hw.perflevel0.cpusperl2"), _MAX_CORES)
+    return math.ceil(cores / of_cluster) if cores and of_cluster else None
 
 
 def _parse_proc(printed: dict[str, str]) -> dict[str, Any]:

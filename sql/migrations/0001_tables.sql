@@ -25,7 +25,7 @@ CREATE TABLE device (
     emulated BOOLEAN,
     -- Site of the device in the inventory.
     site VARCHAR,
-    -- Labels of the device in the inventory, JSON.
+    -- Labels of the device in the inventory, JSON; sme_units is also what its system reports, unless a label does.
     labels JSON,
     -- linux, macos or android; NULL if unknown.
     os VARCHAR,

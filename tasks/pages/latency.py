@@ -3,19 +3,19 @@
 from collections.abc import Iterator
 
 from tasks.bundle.robust_statistics import MIN_SESSIONS
-from tasks.pages.page import Bar, BarChart, Block, Heading, Hue, Paragraph, Section, fold_if_long
+from tasks.pages.page import Bar, BarChart, Block, Heading, Hue, Paragraph, Points, Section, fold_if_long
 from tasks.results.cells import CellNames, Variant, emulated_devices
 from tasks.results.measurements.latency import (
     NO_INTERVAL,
     NOISY,
     GenerationRow,
     LatencyRow,
-    ThreadRow,
     latency_in_words,
 )
+from tasks.results.measurements.threads import ThreadRow, advise
 from tasks.results.reader import Answers
 from tasks.results.table import NOTHING, Milliseconds, Table, build_table, grouped, number
-from tasks.results.text import counted, in_ms, listed, ms_digits, numbered, rounded_percent, sentence
+from tasks.results.text import counted, in_ms, listed, ms_digits, numbered, rounded_percent, sentence, with_code
 
 _VARIANT = Variant("Variant")
 _HUES: dict[str, Hue] = {"sme2_on": "on", "sme2_off": "off"}
@@ -125,19 +125,21 @@ def threads(answers: Answers) -> Section:
     rows = answers.rows(ThreadRow)
     if not rows:
         return Section("threads", "Threads", [Paragraph("No model was measured with several numbers of threads.")])
-    groups = grouped(rows, lambda row: row.thread_group).values()
-    recommended = [[row for row in group if row.threads == row.recommended_threads] for group in groups]
-    best = [min(group, key=lambda row: row.time_ms) for group in recommended]
+    advice = advise(rows)
+    recommended = [each.best for each in advice]
+    by_model = grouped(recommended, lambda row: row.thread_group).values()
+    best = [min(group, key=lambda row: row.time_ms) for group in by_model]
     explained = (
-        "Cores share the units of SME, so more threads may be slower with SME than without. The times below are by "
-        "number of threads."
+        "Cores share the units of SME, so more threads may be slower with SME than without. Recommended are the fewest "
+        "threads that are not slower than the fastest. The times below are by number of threads."
     )
-    blocks: list[Block] = [Paragraph(explained), build_table(best)]
-    blocks += [Heading("Time by number of threads"), _time_by_threads(rows)]
+    lines = [with_code(each.line) for each in advice]
+    blocks: list[Block] = [Paragraph(explained), build_table(best), Points(lines)]
+    blocks += [Heading("Time by number of threads"), _time_by_threads(rows, recommended)]
     return Section("threads", "Threads", blocks)
 
 
-def _time_by_threads(rows: list[ThreadRow]) -> Table:
+def _time_by_threads(rows: list[ThreadRow], recommended: list[ThreadRow]) -> Table:
     """Return the times with a line for each variant of a group and a column for each number of threads."""
     counts = sorted({row.threads for row in rows if row.threads is not None})
     firsts, variants, cells = [], [], []
@@ -146,7 +148,7 @@ def _time_by_threads(rows: list[ThreadRow]) -> Table:
         firsts.append(first)
         variants.append([_VARIANT.cell_in(first, "variant")])
         cells.append([
-            number(times[count].time_ms, 3, tone="flag" if count == first.recommended_threads else "")
+            number(times[count].time_ms, 3, tone="flag" if times[count] in recommended else "")
             if count in times
             else NOTHING
             for count in counts

@@ -59,11 +59,12 @@ def delegate_note(runs: Runs | None) -> str | None:
 
 def device_row(record: SessionRecord) -> Row:
     device, facts = record.device, record.device.facts.model_dump()
+    units = facts["sme_units"]
     same_name = ("os", "os_version", "build", "soc", "cores", "memory_bytes", "arch", "platform", "sme", "sme2")
     return with_hash(
         {
             **device.model_dump(include={"name", "transport", "emulated", "site"}),
-            "labels": _json(device.labels),
+            "labels": _json({"sme_units": str(units)} | device.labels if units else device.labels),
             "device_model": facts.get("model"),
             "launcher": _launcher(record),
             **{key: facts.get(key) for key in (*same_name, "hostname", "serial")},

@@ -79,6 +79,9 @@ def write_operators(maker: BundleMaker) -> None:
 
 
 def write_devices(maker: BundleMaker) -> None:
+    for variant, times in ("sme2_off", {1: 4, 2: 2}), ("sme2_on", {1: 1, 2: 3}):
+        for threads, ms in times.items():
+            maker.session([ms * MS], device__name="threads", variant=variant, threads=threads)
     # two sessions of 3 s in 20 s, and a success and a failure of 9 s each, one hour apart in all
     failed: dict[str, Any] = {"status": "failed", "reason_code": "runner_crashed", "reason": "it crashed"}
     for name, start, changes in (("used", "01:00:11", {}), ("cost", "01:59:51", failed)):
@@ -175,6 +178,9 @@ def test_what_got_slower_has_the_ratio_of_the_verdict_and_no_improvement_or_nigh
 ANSWERS: list[tuple[str, dict[str, str], str, list[Any]]] = [
     ("noisiest-series", {"device": "noise"}, "model sessions median_ms relative_range",
         [("noisy", 3, 15, 10 / 15), ("calm", 3, 10, 0.1)]),
+    ("threads", {"device": "threads"}, "variant threads time_ms recommended_threads",
+        [("sme2_off", 1, 4, 2), ("sme2_off", 2, 2, 2), ("sme2_on", 1, 1, 1), ("sme2_on", 2, 3, 1)]),
+    ("threads", {"device": "threads", "sweep": "another"}, "threads", []),
     ("what-to-delegate-first", {"device": "operators"}, "model operator share",
         [("other", "mean", 0.8), ("toy", "mean", 0.3)]),
     ("what-to-delegate-first", {"model": "toy", "device": "operators"}, "model operator share", [("toy", "mean", 0.3)]),

@@ -16,7 +16,8 @@ section kernel uname -r
 case $system in
 macos)
     section version sw_vers
-    section sysctl sysctl hw.model hw.memsize hw.ncpu machdep.cpu.brand_string
+    section sysctl sysctl hw.model hw.memsize hw.ncpu machdep.cpu.brand_string \
+        hw.perflevel0.physicalcpu hw.perflevel0.cpusperl2
     section sme sysctl -n hw.optional.arm.FEAT_SME
     section sme2 sysctl -n hw.optional.arm.FEAT_SME2
     ;;

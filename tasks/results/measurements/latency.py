@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tasks.bundle.robust_statistics import MIN_SESSIONS, median_interval
-from tasks.results.cells import CellRow, Variant, precision_order
+from tasks.results.cells import CellRow, precision_order
 from tasks.results.reader import Answers
-from tasks.results.table import MIB, Cell, Milliseconds, Name, Number, Row, Words, flag_above, toned
-from tasks.results.text import TIMES, Code, Text, counted, in_ms, joined, sentence_digits, separated, series_conditions
+from tasks.results.table import MIB, Cell, Milliseconds, Number, Words, flag_above, toned
+from tasks.results.text import Code, Text, counted, in_ms, joined, sentence_digits, separated, series_conditions
 
 _MAX_MODELS_NAMED = 5
 NOISY = 0.05
@@ -140,20 +140,3 @@ def interval_text(times_ms: Sequence[float], write: Callable[[float], str] | Non
 def _complexity(row: LatencyRow) -> tuple[int, int, bool]:
     """Return a rank that is lowest for the simplest conditions: fp32, fewest threads, SME2 off."""
     return precision_order(row.precision), row.threads or 0, row.variant != "sme2_off"
-
-
-@dataclass(frozen=True)
-class ThreadRow(Row):
-    """The time of a model on a real device with one number of threads; rows of a `thread_group` are compared."""
-
-    query = "threads"
-    model: Annotated[str, Name("Model")]
-    device: Annotated[str, Name("Device")]
-    soc: Annotated[str, Words("SoC")]
-    precision: Annotated[str, Words("Precision")]
-    variant: Annotated[str, Variant("Variant", meaning="the variant that is fastest at its best number of threads")]
-    threads: Annotated[int | None, Number("Recommended", "threads", "the fewest that are within 3 % of the fastest")]
-    time_ms: Annotated[float, Milliseconds("Time")]
-    speedup: Annotated[float | None, Number("Against one thread", TIMES, "of the same variant", digits=2)]
-    recommended_threads: int
-    thread_group: str

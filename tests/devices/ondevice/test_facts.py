@@ -24,7 +24,7 @@ FACTS = {
     ),
     MACOS_FACTS: Facts(
         os="macos", os_version="15.5", model="Mac16,10", soc="Apple M4", cores=10, memory_bytes=17179869184,
-        arch="arm64", platform="macos-arm64", sme=True, sme2=True, hostname="mini.local", build="24F74",
+        arch="arm64", platform="macos-arm64", sme=True, sme2=True, sme_units=1, hostname="mini.local", build="24F74",
     ),
     LINUX_FACTS: Facts(
         os="linux", os_version="Debian GNU/Linux 12 (bookworm)", model="Raspberry Pi 5 Model B Rev 1.0", cores=4,
@@ -48,6 +48,27 @@ CONDITIONS = {
         swap_used_bytes=0, background_cpu_percent=25.0, calibration_ns=151234567,
     ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cores", "of_cluster", "units"),
+    [
+        ("10", "5", 2),
+        ("10", "4", 3),
+        ("4", "4", 1),
+        ("10", "0", None),
+        ("-4", "2", None),
+        ("x", "5", None),
+        ("9" * 30, "5", None),
+    ],
+)
+def test_units_of_sme_are_the_clusters_of_fast_cores(cores: str, of_cluster: str, units: int | None) -> None:
+    sysctl = f"hw.perflevel0.physicalcpu: {cores}\nhw.perflevel0.cpusperl2: {of_cluster}"
+    printed = {"system": "macos", "arch": "arm64", "sysctl": sysctl, "sme": "1"}
+    assert parse_facts(printed, None).sme_units == units
+    # then a Mac without SME has none, nor do programs that run in a launcher for another platform
+    assert parse_facts(printed | {"sme": "0"}, None).sme_units is None
+    assert parse_facts(printed, "linux-aarch64").sme_units is None
 
 
 @pytest.mark.parametrize(("printed", "facts"), FACTS.items(), ids=["android", "macos", "linux"])

@@ -84,3 +84,21 @@ def test_a_device_whose_times_mean_nothing_is_marked_and_they_are_in_no_section(
     for anchor in ("latency", "time", "operators", "sme2", "portable", "provenance"):
         text = f"{sweep[anchor].words} {sweep[anchor].tables}"
         assert not any(time in text for time in ("3.4", "2.3", "7.6", "67.8"))
+
+
+def several_threads(sweep: Sweep) -> None:
+    facts = {"device__facts": {"os": "macos", "cores": 14, "sme_units": 2, "sme": True, "sme2": True}}
+    for variant, times in ("sme2_on", {1: 33, 2: 18, 6: 24}), ("sme2_off", {2: 25, 8: 10}):
+        for threads, ms in times.items():
+            for number in range(8):
+                sweep.session([ms * MS + number * 10_000], variant=variant, threads=threads, repetition=number, **facts)
+
+
+@with_sessions(several_threads)
+def test_the_best_number_of_threads_is_a_sentence_for_each_variant_and_a_row_for_the_model(sweep: Sweep) -> None:
+    section = sweep["threads"]
+    assert section.column("Recommended") == ["8"]
+    assert "toy fp32 on host, SME2 on: two threads, 18.0 ms (eight sessions, 95 % interval" in section.words
+    assert "SME2 gains up to two threads, loses from 6; 6 threads share two SME units." in section.words
+    assert "toy fp32 on host, SME2 off: eight threads, 10.0 ms (eight sessions" in section.words
+    assert section.flagged == ["10.035", "18.035"]

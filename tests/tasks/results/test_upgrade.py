@@ -32,7 +32,7 @@ OF_B: dict[str, dict[str, Any]] = {
     "size": {"model__pte_bytes": 1_011_000},
     "outputs": {"accuracy": INACCURATE},
     "export": {**FAILED, "reason_code": "export_failed", "reason": "no such operator"},
-    "crash": {**FAILED, "reason_code": "crashed", "reason": "SIGSEGV"},
+    "crash": {**FAILED, "reason_code": "model_crashed", "reason": "SIGSEGV"},
     "emulated": {"device__emulated": True},
 }
 WORSE = {
@@ -42,7 +42,7 @@ WORSE = {
     "size": ".pte size 1 MB -> 1.011 MB (+1.1 %)",
     "outputs": "its outputs are inaccurate",
     "export": "does not export any more (export_failed): no such operator",
-    "crash": "does not run any more (crashed): SIGSEGV",
+    "crash": "does not run any more (model_crashed): SIGSEGV",
 }
 
 
