@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from tasks.results.failure_contrast import with_contrasts
 from tasks.results.text import plain_text
-from tasks.results.verdicts import VerdictRow, failed_series
+from tasks.results.verdicts import VerdictRow, failed_series, with_contrasts
 from tests.tasks.pages.rows import verdict
 
 LOST = "8 of 8 sessions failed"
