@@ -1,10 +1,11 @@
 """`etfarm bisect`: find the night and the input of a change."""
 
 from datetime import date
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from devices.errors import InputError
 from flows.cli.options import (
     DEFAULT_DATA_DIR,
     DEFAULT_INVENTORY,
@@ -16,6 +17,9 @@ from flows.cli.options import (
 )
 from flows.terminal import show
 from tasks.store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from devices.inventory import DeviceSpec
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -31,6 +35,13 @@ def bisect(
     bad: Annotated[
         str | None, typer.Option("--bad", help="Night with the change; the newest with a verdict if omitted.")
     ] = None,
+    executorch: Annotated[
+        str | None,
+        typer.Option(
+            "--executorch",
+            help="Releases such as 1.3.1..1.5.1: export the model, named as in a sweep file, with those between them.",
+        ),
+    ] = None,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
@@ -39,7 +50,8 @@ def bisect(
     """Find the night and the input of a change.
 
     Measures the stored models and runners of earlier nights again on the device, interleaved, and swaps model and
-    runner alone. Resumes where it stopped that day. Exits with 1 if the good and the bad night do not differ.
+    runner alone. With --executorch, it searches releases of ExecuTorch instead: it exports the model with each and
+    measures it with the farm's runner. Resumes where it stopped that day. Exits with 1 if both ends do not differ.
     """
     from flows.cli.prefect_run import run_with_server, set_up_run
     from flows.warehouse.readable import ask_warehouse
@@ -48,6 +60,10 @@ def bisect(
     from tasks.measure.sweep_night import parse_night, sweep_night
 
     workspace = Workspace(data_dir.absolute(), warehouse, bundles)
+    if executorch is not None:
+        if good or bad:
+            raise InputError("--good and --bad are nights; leave them out with --executorch")
+        _bisect_versions(series, executorch, precision or "fp32", choose_device(inventory, device), workspace)
     sweep = sweep_night("bisect", date.today(), workspace.store.sweep_ids(), again=False)
     all_series = [SeriesOnDevice(*row) for row in ask_warehouse("bisect_series", workspace)]
     models = short_names(each.model for each in all_series)
@@ -66,3 +82,25 @@ def bisect(
     for line in [*result.steps, *result.conclusion()]:
         show(line)
     raise typer.Exit(0 if result.first_bad else 1)
+
+
+def _bisect_versions(model: str, releases: str, precision: str, device: "DeviceSpec", workspace: Workspace) -> None:
+    """Find the release whose export changed the time of a model; exits with 1 if none did."""
+    from flows.cli.prefect_run import run_with_server, set_up_run
+    from tasks.export.entry import parse_entry
+    from tasks.export.recipes import recipe_name
+    from tasks.measure.sweep_night import sweep_night
+    from tasks.runner.executorch_versions import releases_between
+
+    versions, entry, recipe = releases_between(releases), parse_entry(model), recipe_name(precision)
+    sweep = sweep_night("bisect", date.today(), workspace.store.sweep_ids(), again=False)
+    set_up_run(f"bisect {model} {recipe} from {versions[0]} to {versions[-1]}", "bisection", workspace.root)
+    from flows.comparison.bisect_versions import bisect_versions
+    from flows.server.states import state_data
+
+    parameters = {"model": entry, "precision": recipe, "versions": versions, "device": device}
+    parameters |= {"workspace": workspace, "sweep": sweep}
+    result = state_data(run_with_server(bisect_versions, parameters, workspace, "bisection"))
+    for line in [*result.steps, *result.conclusion()]:
+        show(line)
+    raise typer.Exit(0 if result.first_changed else 1)

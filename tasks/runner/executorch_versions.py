@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 
 from devices.errors import FarmError, InputError
 from tasks.bundle.runtime import EXPORT, Runtime
-from tasks.export.process.environments import find_row, installed_version
+from tasks.export.process.environments import find_row, installed_version, read_table
 
 OWN = "own"
 MIN_VERSION = "1.5.0"
@@ -58,6 +58,18 @@ def has_runner(version: str) -> bool:
 
 def _as_numbers(version: str) -> list[int]:
     return [int(part) for part in version.split(".") if part]
+
+
+def releases_between(text: str) -> list[str]:
+    """Return the releases of `1.3.1..1.5.1` that can export, the oldest first; InputError unless there are two."""
+    first, _, last = text.partition("..")
+    listed = sorted(read_table(), key=_as_numbers)
+    for version in (first, last):
+        if version not in listed:
+            raise InputError(f"--executorch {text}: write two releases as A..B, of {', '.join(listed)}")
+    if listed.index(first) >= listed.index(last):
+        raise InputError(f"--executorch {text}: the first release is not before the second; exchange them")
+    return listed[listed.index(first) : listed.index(last) + 1]
 
 
 def read_versions(text: str) -> ExecutorchVersions:
