@@ -107,7 +107,7 @@ def _stats_contradictions(claims: Claims, stats: Stats) -> Iterator[str]:
 
 def _memory_contradictions(claims: Claims, stats: Stats) -> Iterator[str]:
     memory_bytes, swap_bytes = claims.facts.memory_bytes, claims.facts.swap_bytes or 0
-    for key in ("model_peak_memory_bytes", "peak_memory_bytes"):
+    for key in ("model_peak_memory_bytes", "peak_memory_bytes", "first_peak_memory_bytes"):
         claim = getattr(stats, key)
         if claim is not None and claim < _PAGE_BYTES:
             yield f"stats.json states `{key}` {claim}, less than a page of {_PAGE_BYTES} bytes"

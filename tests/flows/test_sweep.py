@@ -215,3 +215,40 @@ def test_a_model_that_got_slower_overnight_is_named_everywhere(farm: Farm, prefe
     assert found.returncode == 0, found.stdout + found.stderr
     assert "first bad night: 2026-11-02; last good content: 2026-11-01" in found.stdout
     assert "changed: .pte file" in found.stdout
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("transport", ["local", "simulated"])
+def test_a_sweep_measures_run_time_options_each_with_its_effect(farm: Farm, transport: str) -> None:
+    # given all options, one of them with a key that the farm cannot check, on this machine or on a simulated device
+    if transport == "simulated":
+        entry = {"name": "simulated", "transport": transport, "count": 1, "seconds": 0.05, "root": str(farm.folder)}
+        farm.inventory.write_text(json.dumps({"devices": [entry]}), encoding="utf-8")
+    options = [{}, {"load": "mmap"}, {"weight_cache": True}, {"workspace": "per_model"}]
+    options += [{"load": "mmap", "packed_cache": True}, {"no_such_key": 3, "unchecked": True}]
+    done = farm.sweep(sweep_of("linear", options=options, sessions=1))
+    assert done.returncode == 0, done.stderr
+    # then each is a cell, whose sessions state what was set
+    (sweep,) = farm.data_dir.glob("bundles/*-*")
+    records = {record.model.name: record for record in read_records(farm.data_dir / "bundles", sweep.name)}
+    set_by_name = {
+        name: (record.stats.load_mode, record.stats.backend_options)
+        for name, record in records.items()
+        if record.stats is not None
+    }
+    cached = {"weight_cache_enabled": True, "packed_cache_path": "packed.cache"}
+    assert set_by_name == {
+        "linear": ("file", {}),
+        "linear@load=mmap": ("mmap", {}),
+        "linear@weight_cache=true": ("file", {"XnnpackBackend": {"weight_cache_enabled": True}}),
+        "linear@workspace=per_model": ("file", {"XnnpackBackend": {"workspace_sharing_mode": 1}}),
+        "linear@load=mmap,packed_cache=true": ("mmap", {"XnnpackBackend": cached}),
+        "linear@no_such_key=3,unchecked=true": ("file", {"XnnpackBackend": {"no_such_key": None}}),
+    }
+    # and the cache was written by a first start, and is on no device any more
+    (row,) = farm.ask("SELECT cache_bytes, model_file_bytes FROM session_latency WHERE cache_bytes IS NOT NULL")
+    assert min(row.values()) > 0
+    assert list(farm.folder.rglob("packed.cache")) == []
+    html = (farm.data_dir / "reports" / sweep.name / "report.html").read_text(encoding="utf-8")
+    assert "no_such_key=3,unchecked=true" in html
+    assert "of five comparisons with the default save" in html

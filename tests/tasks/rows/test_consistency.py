@@ -62,6 +62,11 @@ LONG = 5 * MS // 4
         ({}, times(2 * MS + 300, MS + 300), "states 2 times of executions, and the ETDump 3"),
         (times(2 * MS, MS, MS - 100), times(2 * MS, MS, MS - 101), "execution 2 lasts 1000000 ns .* 999899 ns around"),
         (times(3 * MS, LONG, LONG), times(3 * MS, LONG + 9, LONG + 9), "execution 1 lasts 1000000 ns .* 1250009 ns"),
+        (
+            {"first_load_ns": 95 * MS},
+            {"first_load_ns": 110 * MS},
+            "the runner states 0.121 s of loading and executions",
+        ),
         ({"load_ns": 100 * MS}, {"load_ns": 115 * MS}, "the runner states 0.121 s of loading and executions"),
         ({"exit_reason": None}, {"exit_reason": "crashed"}, "states `exit_reason` 'crashed'"),
         (
@@ -71,7 +76,16 @@ LONG = 5 * MS // 4
         ),
         ({"start": (0, 2 * MS, 20 * MS)}, {"start": (0, 2 * MS - 1, 20 * MS)}, "execution 1 begins 1 ns before"),
     ],
-    ids=["another count", "longer inside", "a part of the time", "longer than the job", "crashed", "SME2", "overlap"],
+    ids=[
+        "another count",
+        "longer inside",
+        "a part of the time",
+        "first start longer than the job",
+        "longer than the job",
+        "crashed",
+        "SME2",
+        "overlap",
+    ],
 )
 def test_a_contradiction_is_reported_and_what_just_fits_is_not(
     honest: dict[str, Any], lie: dict[str, Any], sentence: str
