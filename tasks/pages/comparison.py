@@ -99,10 +99,16 @@ def _in_table(text: str) -> str:
 
 
 def _junit(comparison: Comparison) -> str:
-    """Return a test for each series; slower and inaccurate ones fail, unknown ones and those without times skip."""
+    """Return a test for each series; slower and inaccurate ones fail, unknown ones and those without times skip.
+
+    The type of an error is its kind of failure.
+    """
     from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-    results: dict[str, Callable[[str], Skipped | Failure | Error]] = {"slower": Failure, "inaccurate": Failure}
+    results: dict[str, Callable[..., Skipped | Failure | Error]] = {
+        "slower": Failure,
+        "inaccurate": Failure,
+    }
     results |= {"failed": Error, "unknown": Skipped, "emulated": Skipped, "simulated": Skipped}
     suite = TestSuite("etfarm compare")
     for change in worst_first(comparison.changes):
@@ -110,7 +116,7 @@ def _junit(comparison: Comparison) -> str:
         case = TestCase(sanitize_line(name), sanitize_line(change.device), (change.b.time_ms or 0) / 1000)
         message = sanitize_line("; ".join(filter(None, (answer_text(change), change.cause))))
         if change.word in results:
-            case.result = [results[change.word](message)]
+            case.result = [results[change.word](message, change.failure_kind)]
         case.system_out = message
         suite.add_testcase(case)
     xml = JUnitXml("etfarm")

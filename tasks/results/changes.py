@@ -89,6 +89,8 @@ class SeriesChange:
     night: date | None = None
     """The night of a verdict, and its series."""
     series_id: str | None = None
+    failure_kind: str | None = None
+    """Of a night's series that failed: a kind of failure_kinds.csv."""
 
     @property
     def is_compared(self) -> bool:

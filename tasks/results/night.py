@@ -90,7 +90,10 @@ def night_comparison(night: str, verdicts: Sequence[VerdictRow]) -> Comparison:
 def _as_change(verdict: VerdictRow) -> SeriesChange:
     """Return a verdict on latency as a change: A is the nights before, B the night."""
     word = _WORDS.get(verdict.verdict, verdict.verdict if verdict.verdict in CHANGED else "unknown")
-    shared = ("model", "device", "precision", "variant", "threads", "ratio", "low", "high", "cause", "changed")
+    shared = (
+        *("model", "device", "precision", "variant", "threads", "ratio", "low", "high", "cause", "changed"),
+        "failure_kind",
+    )
     before_ms = None if verdict.baseline_value is None else verdict.baseline_value / 1e6
     return SeriesChange(
         **{name: getattr(verdict, name) for name in (*shared, "night", "series_id")},

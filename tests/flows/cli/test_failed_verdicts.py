@@ -50,7 +50,11 @@ def test_every_format_of_the_verdicts_names_the_failure(command: Command, maker:
         tuple(row[name] for name in ("precision", "verdict", "reason", "incident")) for row in document["verdicts"]
     ]
     assert answers[:2] == [("fp32", "failed", REASON, incident_data["incident"])] * 2
-    assert (texts["xml"].count("<error "), WHY in texts["xml"], "2 failed" in texts["svg"]) == (2, True, True)
+    assert (texts["xml"].count('type="export_failed"'), WHY in texts["xml"], "2 failed" in texts["svg"]) == (
+        2,
+        True,
+        True,
+    )
     first, *rest = texts["md"].splitlines()
     assert first == f"**{HEADLINE}**"
     assert sum(line.startswith("| toy fp32") and line.endswith(f"{WHY} |") for line in rest) == 2
