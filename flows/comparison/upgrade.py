@@ -19,7 +19,7 @@ def upgrade_sweep(spec: SweepSpec, a: ExecutorchVersions, b: ExecutorchVersions,
 
     Its name contains a digest of the versions. So it shares a sweep id, and thus a cell, with no other sweep.
     """
-    digest = hashlib.sha256(f"{a} {b} {sessions}".encode()).hexdigest()[:8]
+    digest = hashlib.sha256(f"{a} {b}".encode()).hexdigest()[:8]
     changes: dict[str, Any] = {"executorch": [a, b], "options": SweepSpec.model_fields["options"].default}
     changes |= {"modes": ["timing"], "sessions": sessions, "noise_sessions": 0, "interval_percent": None}
     return spec.model_copy(update={"name": f"{spec.name}-upgrade-{digest}", **changes})
