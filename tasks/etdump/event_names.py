@@ -6,9 +6,11 @@ with `"kernel_name": "conv2d"` for each dispatch.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
-from functools import lru_cache
+from functools import cache, lru_cache
+
+from sql.schema import seed_rows
 
 _PORTABLE_PREFIX = "native_call_"
 
@@ -71,7 +73,21 @@ class OperatorName:
 
 @lru_cache(maxsize=4096)
 def parse_operator(name: str, kind: EventKind) -> OperatorName:
-    """Return the parts of an event's name; a name of unknown form is returned as the operator."""
+    """Return the parts of an event's name; a name of unknown form is returned as the operator.
+
+    An operator that a version of ExecuTorch renamed has its present name, so that its series go on.
+    """
+    parts = _split_name(name, kind)
+    present = _renames().get((KIND_NAMES[kind], parts.operator))
+    return replace(parts, operator=present) if present else parts
+
+
+@cache
+def _renames() -> dict[tuple[str, str], str]:
+    return {(kind, before): after for _since, kind, before, after in seed_rows("operator_rename")}
+
+
+def _split_name(name: str, kind: EventKind) -> OperatorName:
     if kind == EventKind.PORTABLE:
         return OperatorName(name.removeprefix(_PORTABLE_PREFIX).split(".")[0])
     if kind != EventKind.DELEGATED:

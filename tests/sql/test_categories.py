@@ -51,6 +51,15 @@ def test_a_portable_name_is_the_operators_without_prefix_and_overload_and_others
         assert parse_operator("Some (NC) thing #1", kind) == OperatorName("Some (NC) thing #1")
 
 
+def test_an_operator_that_was_renamed_has_its_present_name_and_one_category() -> None:
+    assert parse_operator("native_call_clone.out", EventKind.PORTABLE).operator == "_clone_dim_order"
+    # then no present name was renamed again, and each has the category of its former name
+    renames = {(kind, before): after for _since, kind, before, after in seed_rows("operator_rename")}
+    for (kind, before), after in renames.items():
+        assert (kind, after) not in renames
+        assert CATEGORY[after, kind] == CATEGORY[before, kind]
+
+
 NAMES = {
     "Convolution": """
         Convolution (NHWC, PF32) IGEMM #1 | Convolution (NHWC, F32) DWConv #1 | Convolution (NHWC, QC8) IGEMM #1
