@@ -21,6 +21,7 @@ from tasks.judge.bisect import first_bad
 from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side, comparison_id
 from tasks.measure.prepare import export_settings, make_export
 from tasks.measure.sweep_file import SweepSpec, sweep_of_model
+from tasks.results.graph import GraphChange, graph_in_words
 from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)
@@ -38,6 +39,8 @@ class VersionBisection:
     """The first release with the change."""
     change: InterleavedResult | None = None
     """The comparison of this release with the one before it."""
+    graph: list[str] = field(default_factory=list)
+    """How the two exported graphs differ, a line for each operator."""
 
     def conclusion(self) -> list[str]:
         """Return the lines that state what was found; one line if nothing was."""
@@ -47,7 +50,7 @@ class VersionBisection:
             return [f"no change: {self.versions[0]} and {self.versions[-1]} export programs of equal speed"]
         before = self.versions[self.versions.index(self.first_changed) - 1]
         lines = [f"first release with the change: {self.first_changed}; last one without: {before}"]
-        return [*lines, f"with it: {self.change.text}"]
+        return [*lines, f"with it: {self.change.text}", *(f"exported graph: {line}" for line in self.graph)]
 
 
 @flow(name="bisect-versions", flow_run_name="bisect releases of {model.name}", validate_parameters=False)
@@ -82,6 +85,10 @@ class VersionSearch:
         self.total = math.log(change.result.ratio)
         result.first_changed = versions[1 + self._search()]
         result.change = self._compare(versions[versions.index(result.first_changed) - 1], result.first_changed)
+        if result.change:
+            cells_a, cells_b = result.change.cells
+            rows = self.device.ask("graph_difference", cells_a=list(cells_a[:1]), cells_b=list(cells_b[:1]))
+            result.graph = graph_in_words([GraphChange(*facts) for _, *facts in rows])
         return result
 
     def _search(self) -> int:

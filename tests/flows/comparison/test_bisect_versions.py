@@ -29,10 +29,15 @@ class TrueDevice:
     def __init__(self) -> None:
         self.asked = 0
 
+    def ask(self, query: str, **cells: list[str]) -> list[tuple[Any, ...]]:
+        """Of the two cells that were compared, one operator that moved into the delegate."""
+        assert (query, cells) == ("graph_difference", {"cells_a": ["a1"], "cells_b": ["b1"]})
+        return [(0, "aten.avg_pool2d", 0, 1, 1, 0, ["head"])]
+
     def compare(self, a: Side, b: Side, *_: object) -> InterleavedResult:
         self.asked += 1
         sides = [[float(side.export.pte_sha256) * noise for noise in NOISE] for side in (a, b)]
-        return InterleavedResult(compare(sides[0], sides[1], 0.01), "`Convolution` +50.0 %")
+        return InterleavedResult(compare(sides[0], sides[1], 0.01), "`Convolution` +50.0 %", cells=(("a1",), ("b1",)))
 
 
 def search(monkeypatch: pytest.MonkeyPatch, programs: dict[str, str | None]) -> tuple[VersionBisection, int]:
@@ -59,6 +64,7 @@ def test_the_first_release_with_the_change_is_found_and_one_that_cannot_export_i
     assert result.steps[1] == "1.4.1: left out: SpecViolationError"
     assert "1.5.0; last one without: 1.4.0" in result.conclusion()[0]
     assert "Convolution" in result.conclusion()[1]
+    assert "`aten.avg_pool2d`: 1 moved into the delegate" in result.conclusion()[2]
     assert asked == 4
 
 

@@ -115,7 +115,7 @@ def test_an_installation_that_fails_is_one_sentence_and_leaves_nothing(
     with pytest.raises(ExportError, match=cause):
         environment.install(told.append)
     assert told[0] == f"installing {environment.cost}"
-    assert "1.2 GB on disk and 10 s" in told[0]
+    assert "1.3 GB on disk and 10 s" in told[0]
     assert list(environment.folder.parent.iterdir()) == []
 
 
