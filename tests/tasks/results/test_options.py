@@ -31,7 +31,7 @@ def write(maker: BundleMaker, model: str, number: int, figures: dict[str, Any], 
 def farm(folder: Path) -> BundleMaker:
     maker = BundleMaker(folder)
     for number in range(8):
-        for model in ("net@tg8", "net@runner=1.5.0,tg8"):  # with another time on its own default
+        for model in ("net@tg8", "net@runner=1.5.1,tg8"):  # with another time on its own default
             write(maker, model, number, {})
         for options, figures in OF_OPTIONS.items():
             write(maker, f"net@tg8,{options}", number, figures)
