@@ -28,7 +28,7 @@ sourced AS (
     GROUP BY series_id, device, night
 )
 SELECT
-    series_verdict.*,
+    series_verdict.* EXCLUDE (sweep_id, changed, night_before, value_before, cell_before, noise_floor_change),
     series.model,
     series.precision,
     series.variant,

@@ -3,7 +3,11 @@
 WITH
 judged AS (
     SELECT series_id, device, night, cell, invalid_sessions
-    FROM series_verdict
+    FROM (
+        FROM new_verdict
+        UNION ALL BY NAME
+        FROM series_verdict
+    )
     JOIN series_to_judge USING (series_id, device)
     WHERE cell IS NOT NULL AND metric = 'latency' AND night >= first_night
 ),

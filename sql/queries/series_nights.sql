@@ -27,18 +27,6 @@ sessions AS (
 judged AS (
     FROM series_verdict
     WHERE night >= $first AND night < $last AND list_contains($devices::VARCHAR[], device) AND metric = 'latency'
-),
--- What differs is found only for nights that changed: most did not.
-differing AS (
-    SELECT series_id, device, night, _changes(facts_before, facts_now) AS changed
-    FROM (
-        SELECT
-            *,
-            (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = judged.cell) AS facts_now,
-            (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = baseline_cell) AS facts_before
-        FROM judged
-        WHERE verdict NOT IN ('no change', 'insufficient data', 'new')
-    )
 )
 SELECT
     series_id,
@@ -54,7 +42,7 @@ SELECT
     invalid_sessions,
     round(noise_floor, 4) AS noise_floor,
     since,
-    changed,
+    CASE WHEN verdict NOT IN ('no change', 'insufficient data', 'new') THEN changed END AS changed,
     cause,
     reason,
     content.executorch_version,
@@ -62,6 +50,5 @@ SELECT
 FROM judged
 LEFT JOIN series_cause USING (series_id, device, night)
 LEFT JOIN sessions USING (series_id, device, night)
-LEFT JOIN differing USING (series_id, device, night)
 LEFT JOIN (FROM cell WHERE night >= $first AND night < $last) AS content ON content.cell = judged.cell
 ORDER BY series_id, device, night;

@@ -48,21 +48,12 @@ FROM night_to_judge
 WHERE series_id IN (SELECT unnest(?::VARCHAR[]))
 ORDER BY series_id, device, night
 """
-_WITH_BASELINE_CELL = """
-SELECT judged.*, before.cell AS baseline_cell
-FROM judged
-LEFT JOIN (
-    SELECT series_id, device, metric, night, cell FROM judged
-    UNION ALL
-    SELECT series_id, device, metric, night, cell
-    FROM series_verdict
-    WHERE series_id IN (SELECT series_id FROM judged)
-) AS before
-    ON before.series_id = judged.series_id AND before.device = judged.device AND before.metric = judged.metric
-        AND before.night = judged.baseline_to::DATE
-"""
 _FROM_FIRST_NIGHT = "UPDATE series_to_judge SET first_night = DATE '0001-01-01' WHERE series_id = ? AND device = ?"
+_JUDGED = """
+* EXCLUDE (baseline_cell, sweep_id, changed, night_before, value_before, cell_before, noise_floor_change)
+"""
 _MAX_SERIES, _MAX_NIGHTS = 1500, 24_000  # at a time, to bound memory
+_MAX_WAITING = 50_000  # verdicts that wait to be stored: what views show beside them needs a scan of all cells
 _PROGRESS_S = 10.0
 _Row = dict[str, Any]
 _Key = tuple[str, str]
@@ -81,8 +72,10 @@ def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
     decisions = read_warehouse_decisions(connection)
     connection.execute(_QUERIES["series_to_judge"] + _QUERIES["verdicts_to_remove"])
     if connection.execute("SELECT count(*) FROM series_to_judge").fetchall() != [(0,)]:
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE new_verdict AS SELECT {_JUDGED} FROM series_verdict LIMIT 0")
         _judge_latency(connection, decisions)
         _judge_nights(connection, decisions, "metrics_to_judge", OTHER_METRICS)
+        _add_verdicts(connection)
         drop_old_states(connection)
     refresh_operator_verdicts(connection)
     refresh_incidents(connection, decisions)
@@ -102,6 +95,7 @@ def _judge_latency(connection: duckdb.DuckDBPyConnection, decisions: Decisions) 
     """Judge the latency of all series to judge, from their first night where what is kept is not enough."""
     incomplete = _judge_nights(connection, decisions, "nights_to_judge", (LATENCY,))
     if incomplete:
+        _add_verdicts(connection)
         connection.executemany(_FROM_FIRST_NIGHT, incomplete)
         connection.execute(_QUERIES["verdicts_to_remove"])
         _judge_nights(connection, decisions, "nights_to_judge", (LATENCY,))
@@ -128,6 +122,9 @@ def _judge_nights(
         for row in rows if coverage else ():
             row["SME coverage"] = coverage.get(row["cell"])
         incomplete += _judge_rows(connection, decisions, rows, metrics)
+        [(waiting,)] = connection.execute("SELECT count(*) FROM new_verdict").fetchall()
+        if waiting > _MAX_WAITING:
+            _add_verdicts(connection)
         if time.monotonic() - reported > _PROGRESS_S:
             names = "latency" if LATENCY in metrics else "other figures"
             _log.info("judged the %s of %d of %d series", names, first + len(chunk), len(series))
@@ -160,20 +157,17 @@ def _judge_rows(
                 judged += verdicts
                 states += newest
     if judged:
-        _insert_verdicts(connection, judged)
+        insert_rows(connection, "new_verdict", judged)
         insert_rows(connection, "series_state", states)
     return incomplete
 
 
-def _insert_verdicts(connection: duckdb.DuckDBPyConnection, rows: list[_Row]) -> None:
-    """Add rows of complete series to `series_verdict`, with the cell of the last good night of each."""
-    import pyarrow as pa  # slow to import
-
-    connection.register("judged", pa.Table.from_pylist(rows))
+def _add_verdicts(connection: duckdb.DuckDBPyConnection) -> None:
+    """Move the rows of `new_verdict` to `series_verdict`, with what views show beside each."""
     # An INSERT that reads its own table may read what it inserts.
-    complete = connection.execute(_WITH_BASELINE_CELL).to_arrow_table()
-    connection.unregister("judged")
+    complete = connection.execute(_QUERIES["verdicts_to_add"]).to_arrow_table()
     insert_rows(connection, "series_verdict", complete)
+    connection.execute("DELETE FROM new_verdict")
 
 
 def _judge_figure(

@@ -21,8 +21,8 @@ _RULES = (
     "refresh.py", "comparison.py", "decisions.py", "figures.py", "states.py", "series_states.py", "verdicts/*.py",
     "operators/rules.py", "operators/table.py", "operators/cause*.py",
 )  # fmt: skip
-_QUERY_ENDS = ("_to_judge", "operator_nights")
-"""How the names of queries end that read what is judged."""
+_QUERY_ENDS = ("_to_judge", "operator_nights", "verdicts_to_add")
+"""How the names of queries end that read what is judged, or store more of it."""
 _USED = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)|\b(\w+)\(")
 _FIELDS = [field.name for field in fields(SeriesState)]
 _NEWEST = f"""

@@ -37,6 +37,7 @@ _FILLS = {
     "series_to_judge": {"series_verdict"},
     "series_reset": {"series_verdict", "comparison_result"},
     "metrics_to_judge": {"series_verdict"},
+    "verdicts_to_add": {"series_verdict"},
     "operator_nights": {"series_operator_verdict", "series_cause"},
     "operators_to_judge": {"series_operator_verdict", "series_cause"},
     "causes_to_judge": {"series_cause"},

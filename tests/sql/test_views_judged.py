@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from sql.warehouse import writing
+from sql.schema import sql_files
+from sql.warehouse import insert_rows, writing
 from tests.fixtures.warehouse import BundleMaker
 
 # series, device, metric, night of November, verdict, nanoseconds or bytes, noise floor, first night of the step
@@ -22,6 +23,10 @@ JUDGED = [
     ("one", "a", "peak memory", 6, "regression", 7e6, 0.01, 6),
     ("one", "b", "peak memory", 5, "no change", 7e6, 0.01, None),
 ]
+VERDICTS_TO_ADD = next(file.text for file in sql_files("loading") if file.name == "verdicts_to_add")
+ADDED = (
+    "baseline_cell", "sweep_id", "changed", "night_before", "value_before", "cell_before", "noise_floor_change",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +37,13 @@ def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
             columns = "series_id, model, backend, precision, variant, device_model"
             values = "$1, $1, 'xnnpack', 'fp32', 'sme2_on', 'board'"
             connection.execute(f"INSERT INTO series ({columns}) VALUES ({values})", [series])
+        connection.execute(
+            f"CREATE TEMP TABLE new_verdict AS SELECT * EXCLUDE ({', '.join(ADDED)}) FROM series_verdict"
+        )
         for series_id, device, metric, day, verdict, value, floor, since in JUDGED:
             connection.execute(
                 """
-                INSERT INTO series_verdict BY NAME SELECT
+                INSERT INTO new_verdict BY NAME SELECT
                     $1 AS series_id, $2 AS device, $3 AS metric, make_date(2026, 11, $4::INTEGER) AS night,
                     $5 AS verdict, $6 AS value, $7 AS noise_floor, make_date(2026, 11, $8::INTEGER) AS since,
                     $2 || $4 AS cell, 8 AS sessions, 0 AS invalid_sessions, 3 AS baseline_nights, 'so' AS reason
@@ -49,6 +57,7 @@ def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
                 " WHERE $4 IS NOT NULL AND $5 = 'latency'",
                 [series_id, device, day, since, metric],
             )
+        insert_rows(connection, "series_verdict", connection.execute(VERDICTS_TO_ADD).to_arrow_table())
         connection.execute(
             "INSERT INTO series_cause BY NAME"
             " SELECT DISTINCT series_id, device, night, 1.5 AS common_factor, 'GEMM +50 %' AS cause"

@@ -1,31 +1,24 @@
--- Reads: session_cell, session, cell
+-- Reads: cell_output, cell
 -- What distinguishes each cell with a result from others of the same name in its sweep; a cell without others has no
 -- row.
 CREATE OR REPLACE VIEW _differs AS
 WITH
-with_result AS (
-    SELECT DISTINCT cell_id, sweep_id
-    FROM session_cell
-    JOIN session USING (session_key)
-    WHERE status = 'succeeded' AND purpose IS NULL
-),
-named AS (
-    SELECT cell.*, [device, model, precision, variant, mode, threads::VARCHAR] AS name
+named AS NOT MATERIALIZED (
+    SELECT cell.* EXCLUDE (threads), coalesce(threads, -1) AS name_threads
     FROM cell
-    JOIN with_result USING (cell_id, sweep_id)
+    JOIN cell_output USING (cell_id)
+    WHERE purpose IS NULL
 ),
+-- Few names are ambiguous: the facts of their cells alone are read.
 ambiguous AS (
-    SELECT sweep_id, name
+    SELECT sweep_id, device, model, precision, variant, mode, name_threads, list(cell_id) AS cell_ids
     FROM named
-    GROUP BY sweep_id, name
+    GROUP BY sweep_id, device, model, precision, variant, mode, name_threads
     HAVING count(*) > 1
 ),
-stated AS (
+stated AS NOT MATERIALIZED (
     SELECT
         cell_id,
-        cell,
-        sweep_id,
-        name,
         [
             { fact: 'seed', value: seed::VARCHAR },
             { fact: 'pte', value: left(pte_sha256, 8) },
@@ -44,16 +37,15 @@ stated AS (
             { fact: 'executions', value: executions::VARCHAR },
             { fact: 'warm-up', value: warmup_executions::VARCHAR }
         ] AS facts
-    FROM named
-    JOIN ambiguous USING (sweep_id, name)
+    FROM cell
 ),
 shared AS (
     SELECT
-        sweep_id,
-        name,
+        sweep_id, device, model, precision, variant, mode, name_threads,
         list_reduce(list(facts), LAMBDA one, other: list_intersect(one, other)) AS facts -- noqa
-    FROM stated
-    GROUP BY sweep_id, name
+    FROM (SELECT * EXCLUDE (cell_ids), unnest(cell_ids) AS cell_id FROM ambiguous)
+    JOIN stated USING (cell_id)
+    GROUP BY sweep_id, device, model, precision, variant, mode, name_threads
 )
 SELECT
     cell_id,
@@ -62,5 +54,6 @@ SELECT
     -- What distinguishes it from others of the same name in the sweep, as a list of {fact, value}, NULL for an unknown
     -- value; NULL if there are none.
     nullif(list_filter(stated.facts, LAMBDA each: NOT list_contains(shared.facts, each)), []) AS differs
-FROM stated
-JOIN shared USING (sweep_id, name);
+FROM named
+JOIN shared USING (sweep_id, device, model, precision, variant, mode, name_threads)
+JOIN stated USING (cell_id);

@@ -6,12 +6,7 @@ SELECT
     COLUMNS(_cell_name()),
     -- inaccurate: an output of a session is beyond the limit of its recipe; accurate; not judged: compared without a
     -- limit; not compared: there is no reference.
-    CASE
-        WHEN inaccurate_sessions > 0 THEN 'inaccurate'
-        WHEN compared_sessions = 0 THEN 'not compared'
-        WHEN judged_sessions = 0 THEN 'not judged'
-        ELSE 'accurate'
-    END AS accuracy,
+    _accuracy(compared_sessions, judged_sessions, inaccurate_sessions) AS accuracy,
     sessions,
     compared_sessions,
     inaccurate_sessions,

@@ -1,4 +1,4 @@
--- Reads: session_cell, session, cell, _cell, _differs
+-- Reads: session_cell, session, cell, cell_time, _differs
 -- What is measured alike: each cell with everything that its sessions have in common. Only sessions of one cell are
 -- pooled.
 CREATE OR REPLACE VIEW cell_overview AS
@@ -6,14 +6,16 @@ WITH
 counted AS (
     SELECT
         cell_id,
+        cell,
         sweep_id,
         count(*) AS sessions,
         count(*) FILTER (status = 'succeeded') AS succeeded,
         min(started_at) AS started_at,
         max(ended_at) AS ended_at
-    FROM session_cell
-    JOIN session USING (session_key)
-    GROUP BY cell_id, sweep_id
+    FROM cell
+    JOIN session_cell USING (cell_id)
+    JOIN session USING (session_key, sweep_id)
+    GROUP BY cell_id, cell, sweep_id
 )
 SELECT
     COLUMNS(_cell_name()),
@@ -53,6 +55,12 @@ SELECT
     build,
     launcher
 FROM counted
-JOIN cell USING (cell_id, sweep_id)
-LEFT JOIN (SELECT cell_id, sweep_id, cell_ms FROM _cell) AS timed USING (cell_id, sweep_id)
+JOIN cell USING (cell_id, cell, sweep_id)
+LEFT JOIN
+    LATERAL (
+        SELECT execute_ns / typical_runs / 1e6 AS cell_ms
+        FROM cell_time
+        WHERE cell_time.cell_id = cell.cell_id AND cell.purpose IS NULL
+    ) AS timed
+    ON TRUE
 LEFT JOIN _differs USING (cell_id, cell, sweep_id);

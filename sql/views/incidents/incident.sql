@@ -143,5 +143,5 @@ SELECT
     -- That of the last good night.
     nearest.good_cell AS good_cell
 FROM whole
-LEFT JOIN _cell_facts AS now ON now.cell = nearest.cell
-LEFT JOIN _cell_facts AS before ON before.cell = nearest.good_cell;
+LEFT JOIN LATERAL (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = nearest.cell) AS now ON TRUE
+LEFT JOIN LATERAL (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = nearest.good_cell) AS before ON TRUE;

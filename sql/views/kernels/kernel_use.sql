@@ -6,6 +6,8 @@ WITH
 counted AS (
     SELECT
         cell_id,
+        cell,
+        sweep_id,
         name,
         evidence,
         isa_family,
@@ -18,6 +20,7 @@ counted AS (
     FROM kernel
     JOIN session_cell USING (session_key)
     JOIN session USING (session_key)
+    JOIN cell USING (cell_id, sweep_id)
     WHERE status = 'succeeded'
     GROUP BY ALL
 )
@@ -31,7 +34,9 @@ SELECT
     -- Samples if executed; if selected, 1 or the lines of the log; without a name, all functions without one.
     weight,
     -- Part of all samples, unresolved ones included, 0 to 1; NULL if selected, which has no time.
-    CASE WHEN evidence = 'executed' THEN weight / sum(weight) OVER (PARTITION BY cell_id, evidence) END AS share,
+    CASE
+        WHEN evidence = 'executed' THEN weight / sum(weight) OVER (PARTITION BY cell_id, cell, sweep_id, evidence)
+    END AS share,
     -- SME2, SME, NEON, other or unresolved.
     CASE WHEN name IS NULL THEN 'unresolved' ELSE coalesce(isa_family, 'other') END AS isa_family,
     -- What the kernel does: gemm, igemm, dwconv, matmul, ...; NULL if the name is not the name of a kernel.
@@ -45,4 +50,4 @@ SELECT
     runner_source,
     COLUMNS(_cell_content())
 FROM counted
-JOIN cell USING (cell_id);
+JOIN cell USING (cell_id, cell, sweep_id);

@@ -19,9 +19,16 @@ SELECT
     -- Sessions of the cell that succeeded.
     sessions,
     -- Whether the cell is the one of its night that was measured last, of its series on its device.
-    row_number() OVER (
-        PARTITION BY series_id, device, series_night.night ORDER BY last_started_at DESC NULLS LAST, cell DESC
-    ) = 1 AS is_newest,
+    NOT EXISTS (
+        SELECT 1
+        FROM series_night AS later
+        JOIN cell AS later_cell USING (cell_id)
+        WHERE later.series_id = series_night.series_id
+            AND later.night = series_night.night
+            AND later_cell.device = cell.device
+            AND row(coalesce(later.last_started_at, '-infinity'::TIMESTAMP), later_cell.cell)
+            > row(coalesce(series_night.last_started_at, '-infinity'::TIMESTAMP), cell.cell)
+    ) AS is_newest,
     -- Median of the medians of their runs, in milliseconds.
     median_ns / 1e6 AS median_ms,
     -- Median absolute deviation of these medians in milliseconds, not scaled by 1.4826.

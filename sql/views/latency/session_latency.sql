@@ -1,4 +1,4 @@
--- Reads: _timing_session, session_summary, session_time, session_statistic, cell_accuracy
+-- Reads: _timing_session, session_summary, session_time, session_statistic, cell_output
 -- Every timing session that succeeded: the unit of statistics. Warm-up runs are excluded from every number. The columns
 -- from settled_after_runs to is_bimodal need 10 measured runs; they are NULL below.
 CREATE OR REPLACE VIEW session_latency AS
@@ -40,7 +40,7 @@ SELECT
     typical_runs,
     -- Accuracy of its cell: accurate, inaccurate (its times never count as faster), not judged or not compared, see
     -- cell_accuracy.
-    cell_accuracy.accuracy,
+    accuracy,
     -- Measured runs at the start that look like further warm-up, up to a fifth of them; 0 if there are none. They stay
     -- in every number.
     settled_after_runs,
@@ -82,6 +82,23 @@ SELECT
     COLUMNS(_cell_content())
 FROM _timing_session
 JOIN session_summary USING (session_key)
-LEFT JOIN session_time USING (session_key)
-LEFT JOIN session_statistic USING (session_key)
-LEFT JOIN (SELECT cell, sweep_id, accuracy FROM cell_accuracy) AS cell_accuracy USING (cell, sweep_id);
+-- LATERAL, here and in other views: a plain LEFT JOIN reads all of the table, whatever the view is filtered by.
+LEFT JOIN
+    LATERAL (
+        SELECT * EXCLUDE (session_key) FROM session_time AS timed WHERE timed.session_key = _timing_session.session_key
+    ) AS session_time
+    ON TRUE
+LEFT JOIN
+    LATERAL (
+        SELECT * EXCLUDE (session_key)
+        FROM session_statistic AS computed
+        WHERE computed.session_key = _timing_session.session_key
+    )
+    ON TRUE
+LEFT JOIN
+    LATERAL (
+        SELECT _accuracy(compared_sessions, judged_sessions, inaccurate_sessions) AS accuracy
+        FROM cell_output
+        WHERE cell_output.cell_id = _timing_session.cell_id
+    )
+    ON TRUE;

@@ -5,13 +5,24 @@ CREATE OR REPLACE VIEW thread_scaling AS
 WITH
 scaled AS (
     SELECT
-        * RENAME (cell_ms AS time_ms),
-        min(cell_ms) OVER threads_of_variant AS min_ms,
-        max(cell_ms) FILTER (threads = 1) OVER threads_of_variant AS one_thread_ms
+        _cell.* RENAME (cell_ms AS time_ms),
+        list_filter(times, LAMBDA each: each.variant = _cell.variant) AS of_variant,
+        list_max(list_transform(list_filter(of_variant, LAMBDA each: each.threads = 1), LAMBDA each: each.time_ms))
+            AS one_thread_ms,
+        1.03 * list_min(list_transform(of_variant, LAMBDA each: each.time_ms)) AS enough_ms
     FROM _cell
+    -- No window, so that a filter on a cell reads its group only.
+    JOIN
+        LATERAL (
+            SELECT list({ variant: alike.variant, threads: alike.threads, time_ms: alike.cell_ms }) AS times
+            FROM _cell AS alike
+            WHERE alike.mode = 'timing'
+                AND alike.sweep_id = _cell.sweep_id
+                AND alike.thread_group = _cell.thread_group
+            HAVING count(DISTINCT alike.threads) > 1
+        )
+        ON TRUE
     WHERE mode = 'timing'
-    WINDOW threads_of_variant AS (PARTITION BY sweep_id, thread_group, variant)
-    QUALIFY count(DISTINCT threads) OVER (PARTITION BY sweep_id, thread_group) > 1
 )
 SELECT
     COLUMNS(_cell_name()),
@@ -26,7 +37,11 @@ SELECT
     CASE
         WHEN _has_times(emulated)
             -- More threads than needed for the same time only take cores from others.
-            THEN min(threads) FILTER (time_ms <= 1.03 * min_ms) OVER (PARTITION BY sweep_id, thread_group, variant)
+            THEN list_min(
+                    list_transform(
+                        list_filter(of_variant, LAMBDA each: each.time_ms <= enough_ms), LAMBDA each: each.threads
+                    )
+                )
     END AS recommended_threads,
     sessions,
     soc,

@@ -7,6 +7,8 @@ WITH
 by_cell AS (
     SELECT
         cell_id,
+        cell,
+        sweep_id,
         layer,
         any_value(module) AS module,
         any_value(operator) AS operator,
@@ -22,7 +24,8 @@ by_cell AS (
         max_by(sample, session_key) AS sample
     FROM layer_value
     JOIN session_cell USING (session_key)
-    GROUP BY cell_id, layer
+    JOIN cell USING (cell_id)
+    GROUP BY cell_id, cell, sweep_id, layer
 )
 SELECT
     COLUMNS(_cell_name()),
@@ -58,4 +61,4 @@ SELECT
     pair,
     COLUMNS(_cell_content())
 FROM by_cell
-JOIN cell USING (cell_id);
+JOIN cell USING (cell_id, cell, sweep_id);

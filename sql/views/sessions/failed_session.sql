@@ -13,26 +13,34 @@ SELECT
     attempt,
     -- Whether another attempt at the same session succeeded; of a model that could not be exported, whether any session
     -- of one of its cases did.
-    session_key IN (
-        SELECT failed.session_key
-        FROM _session AS failed
-        JOIN session AS other USING (sweep_id, variant, mode, threads, repetition)
-        JOIN device ON device.device_id = other.device_id AND device.name = failed.device
-        JOIN model
-            ON model.model_id = other.model_id AND model.name = failed.model AND model.precision = failed.precision
-        WHERE failed.status <> 'succeeded' AND other.status = 'succeeded'
+    EXISTS (
+        SELECT 1
+        FROM session AS other
+        JOIN device ON device.device_id = other.device_id
+        JOIN model ON model.model_id = other.model_id
+        WHERE other.status = 'succeeded'
+            AND other.sweep_id = _session.sweep_id
+            AND other.variant = _session.variant
+            AND other.mode = _session.mode
+            AND other.threads = _session.threads
+            AND other.repetition = _session.repetition
+            AND device.name = _session.device
+            AND model.name = _session.model
+            AND model.precision = _session.precision
     )
     OR (
-        reason_code = 'export_failed'
-        AND session_key IN (
-            SELECT failed.session_key
-            FROM _session AS failed
-            JOIN session AS other USING (sweep_id, mode)
-            JOIN device ON device.device_id = other.device_id AND device.name = failed.device
-            JOIN model ON model.model_id = other.model_id AND model.precision = failed.precision
-            WHERE failed.reason_code = 'export_failed'
-                AND other.status = 'succeeded'
-                AND _without_case(model.name) = _without_case(failed.model)
+        reason_code IS NOT DISTINCT FROM 'export_failed'
+        AND EXISTS (
+            SELECT 1
+            FROM session AS other
+            JOIN device ON device.device_id = other.device_id
+            JOIN model ON model.model_id = other.model_id
+            WHERE other.status = 'succeeded'
+                AND other.sweep_id = _session.sweep_id
+                AND other.mode = _session.mode
+                AND device.name = _session.device
+                AND model.precision = _session.precision
+                AND _without_case(model.name) = _without_case(_session.model)
         )
     ) AS superseded,
     repetition,

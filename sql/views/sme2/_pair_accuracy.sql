@@ -1,4 +1,4 @@
--- Reads: _cell, cell_accuracy
+-- Reads: _cell, cell_output
 -- Why the sides of each pair have no speed-up although they were measured.
 CREATE OR REPLACE VIEW _pair_accuracy AS
 WITH
@@ -11,7 +11,10 @@ side AS (
         coalesce(any_value(accuracy) FILTER (_cell.variant = 'sme1') = 'inaccurate', FALSE) AS is_inaccurate_sme1,
         coalesce(any_value(accuracy) FILTER (_cell.variant = 'sme2_off') = 'inaccurate', FALSE) AS is_inaccurate_off
     FROM _cell
-    LEFT JOIN cell_accuracy USING (cell, sweep_id)
+    LEFT JOIN (
+        SELECT cell_id, _accuracy(compared_sessions, judged_sessions, inaccurate_sessions) AS accuracy
+        FROM cell_output
+    ) USING (cell_id)
     WHERE _cell.variant IN ('sme2_on', 'sme1', 'sme2_off')
     GROUP BY pair, sweep_id
 )

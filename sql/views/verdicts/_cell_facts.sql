@@ -3,6 +3,7 @@
 CREATE OR REPLACE VIEW _cell_facts AS
 SELECT
     cell,
+    night,
     sweep_id,
     -- What the cell consists of, its sources, and the state of its device.
     {

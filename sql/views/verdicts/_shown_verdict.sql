@@ -1,11 +1,13 @@
--- Reads: series_verdict, comparison_result, series, series_cause, cell, _cell_facts, incident_series
+-- Reads: series_verdict, comparison_result, series, series_cause, _cell_facts, incident_series
 -- What pages show of the verdicts: every one on latency, and the changes of other metrics, suspected ones only for the
 -- worse. The size of a .pte file is listed once, not for each series that runs it.
 CREATE OR REPLACE VIEW _shown_verdict AS
 WITH
 judged AS (
     SELECT
-        series_verdict.* EXCLUDE (value, baseline_value, comparison),
+        series_verdict.* EXCLUDE (
+            value, baseline_value, comparison, changed, night_before, value_before, cell_before, noise_floor_change
+        ),
         model,
         precision,
         variant,
@@ -16,19 +18,17 @@ judged AS (
             WHEN metric = 'latency' THEN coalesce(time_b, series_verdict.value) / series_verdict.ratio
             ELSE series_verdict.baseline_value
         END AS baseline_value,
-        now.sweep_id,
         CASE WHEN metric = 'latency' THEN cause END AS cause
     FROM series_verdict
     JOIN series USING (series_id)
     LEFT JOIN series_cause USING (series_id, device, night)
     LEFT JOIN (SELECT comparison, time_b FROM comparison_result) USING (comparison)
-    LEFT JOIN (SELECT cell, sweep_id FROM cell) AS now ON now.cell = series_verdict.cell
     WHERE metric = 'latency'
         OR verdict IN ('regression', 'improvement', 'suspected')
         OR starts_with(verdict, 'device')
     QUALIFY metric != '.pte size'
         OR row_number() OVER (
-            PARTITION BY now.sweep_id, night, metric, model, precision, series_verdict.baseline_value, value
+            PARTITION BY sweep_id, night, metric, model, precision, series_verdict.baseline_value, value
             ORDER BY device, threads, variant
         ) = 1
 )

@@ -1,4 +1,4 @@
--- Reads: series_verdict, series, _newest_night, _cell_facts
+-- Reads: series_verdict, series, _newest_night
 -- Whether any figure of each series on each device got worse: one row per metric and night, judged with the nights
 -- before it. The rows of the metric latency are those of `verdict`. A night without a figure has no row.
 CREATE OR REPLACE VIEW metric_verdict AS
@@ -32,7 +32,7 @@ SELECT
     high,
     -- What differs from the last night of the baseline, as a list of {fact, before, after}, see `verdict`; NULL if
     -- nothing does.
-    _changes(before.facts, now.facts) AS changed,
+    changed,
     -- The verdict in a sentence, with both figures.
     reason,
     -- What is no longer stored of the last good night, so that a suspected night cannot be compared with it the same
@@ -56,14 +56,12 @@ SELECT
     noise_floor,
     -- Whether the night is the newest of its series on its device; nights without a usable figure count too.
     series_verdict.night = newest.night AS is_newest,
-    now.sweep_id,
+    sweep_id,
     series_id,
     -- Id of the cell, 16 hexadecimal digits: equal only for sessions of one content (see cell_overview), and the same
     -- in every warehouse.
-    series_verdict.cell,
+    cell,
     baseline_cell
 FROM series_verdict
 JOIN series USING (series_id)
-JOIN _newest_night AS newest USING (series_id, device)
-LEFT JOIN _cell_facts AS now ON now.cell = series_verdict.cell
-LEFT JOIN _cell_facts AS before ON before.cell = baseline_cell;
+JOIN _newest_night AS newest USING (series_id, device);

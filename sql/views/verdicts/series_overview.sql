@@ -1,4 +1,4 @@
--- Reads: verdict
+-- Reads: series_verdict, series
 -- What is compared over nights: each series on each device with its newest verdict. A phone of the same model has a
 -- history apart.
 CREATE OR REPLACE VIEW series_overview AS
@@ -15,7 +15,7 @@ SELECT
     -- The last of them.
     max(night) AS last_night,
     -- Time of the newest night that has one, in milliseconds.
-    arg_max(time_ms, night) FILTER (time_ms IS NOT NULL) AS time_ms,
+    arg_max(value / 1e6, night) FILTER (value IS NOT NULL) AS time_ms,
     -- The newest noise floor: by how much the series moves from night to night without a change, as a fraction of its
     -- time.
     arg_max(noise_floor, night) FILTER (noise_floor IS NOT NULL) AS noise_floor,
@@ -24,5 +24,7 @@ SELECT
     -- First night of the present step; NULL without one.
     arg_max_null(since, night) AS since,
     series_id
-FROM verdict
+FROM series_verdict
+JOIN series USING (series_id)
+WHERE metric = 'latency'
 GROUP BY device, model, precision, variant, threads, series_id;
