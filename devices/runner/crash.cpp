@@ -1,9 +1,11 @@
 #include "crash.h"
 
 #include <signal.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -13,6 +15,7 @@ namespace {
 constexpr std::pair<int, const char*> kSignals[] = {
     {SIGSEGV, "SIGSEGV"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"}, {SIGFPE, "SIGFPE"}, {SIGILL, "SIGILL"}};
 constexpr size_t kStackBytes = 1 << 16;
+constexpr uint64_t kFullBytes = 1 << 20;  // with less free space than this, a disk is full
 
 std::atomic<const char*> doing{"started"};
 std::atomic<const char*> removed{nullptr};
@@ -27,6 +30,13 @@ void remove_file() {
   if (const char* path = removed.load()) unlink(path);
 }
 
+// Whether the disk of that file has no space left: a write to a mapped file then ends the program by SIGBUS.
+bool is_disk_full() {
+  const char* path = removed.load();
+  struct statvfs disk {};
+  return path && statvfs(path, &disk) == 0 && uint64_t{disk.f_bavail} * disk.f_frsize < kFullBytes;
+}
+
 // May run at any point: only functions that are safe in a signal handler.
 void report(int number) {
   print("executor_runner: ExecuTorch crashed (");
@@ -35,6 +45,7 @@ void report(int number) {
   }
   print(") while it ");
   print(doing.load());
+  if (number == SIGBUS && is_disk_full()) print(", with a full disk");
   print("\n");
   remove_file();
   raise(number);  // the default action is set again, and ends the program after this handler

@@ -16,8 +16,9 @@ _DEFAULT = "Run the sweep again: sessions that failed are repeated, finished one
 _NOTHING = r"(?!)"
 OTHER = "other"
 """The kind of a bundle whose kind this version of the farm does not have."""
-# Signals of macOS whose numbers differ from those of Linux.
+# Signals whose numbers differ between systems: this machine may be another one than the device.
 _MACOS_SIGNALS = {7: "SIGEMT", 10: "SIGBUS", 12: "SIGSYS", 16: "SIGURG", 30: "SIGUSR1", 31: "SIGUSR2"}
+_LINUX_SIGNALS = {7: "SIGBUS", 10: "SIGUSR1", 12: "SIGUSR2", 16: "SIGSTKFLT", 30: "SIGPWR", 31: "SIGSYS"}
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,9 @@ def printed_kind(lines: Sequence[str]) -> tuple[str, list[str]] | None:
 
 def signal_name(number: int, system: str | None) -> str:
     """Return the name of a signal on a device with the operating system `system`: `SIGBUS`; `signal 99` without one."""
-    if system == "macos" and number in _MACOS_SIGNALS:
-        return _MACOS_SIGNALS[number]
+    of_system = _MACOS_SIGNALS if system == "macos" else _LINUX_SIGNALS
+    if number in of_system:
+        return of_system[number]
     try:
         return signal.Signals(number).name
     except ValueError:

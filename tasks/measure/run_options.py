@@ -8,6 +8,9 @@ from devices.suggest import did_you_mean
 from tasks.bundle.runtime import case_name, parse_runtime
 from tasks.runner.runtime_options import SETTINGS, UNCHECKED
 
+_MAX_CHARS = 63
+"""Of a key, as the runtime limits it, and of a value, since both stand in names."""
+
 
 class RunOptions(BaseModel, extra="allow", frozen=True):
     """One set of options; what it does not state is as the runtime does it by default."""
@@ -52,8 +55,10 @@ class RunOptions(BaseModel, extra="allow", frozen=True):
                 near = did_you_mean(key, options)
                 raise ValueError(f"unknown option `{key}`; use {', '.join(options)}, or add {other}{near}")
             word = (key, _text(value))
-            if parse_runtime(case_name("model", "=".join(word))).options != (word,):
-                raise ValueError(f"`{key}`: not a key and value of a backend; write one such as some_key: true")
+            is_word = parse_runtime(case_name("model", "=".join(word))).options == (word,)
+            if value is None or not is_word or max(map(len, word)) > _MAX_CHARS:
+                one = f"of at most {_MAX_CHARS} characters each, such as some_key: true"
+                raise ValueError(f"`{key}`: not a key and value of a backend; write one {one}")
         if self.unchecked and not others:
             raise ValueError(f"`{UNCHECKED}` is for keys that are not in the list of options; add one or remove it")
         if self.packed_cache and self.weight_cache is False:

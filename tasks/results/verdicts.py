@@ -216,7 +216,7 @@ def with_contrasts(rows: Sequence[VerdictRow]) -> list[VerdictRow]:
     """
     runs: dict[tuple[str, ...], list[VerdictRow]] = {}
     for row in rows:
-        if row.value is not None:
+        if row.value is not None and row.metric == LATENCY.name:
             runs.setdefault(_conditions(row), []).append(row)
     return [
         replace(row, contrast=contrast, reason=f"{contrast}; {row.reason}")

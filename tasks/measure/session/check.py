@@ -24,8 +24,11 @@ from tasks.rows.kernels import kernel_names
 from tasks.runner.manifest import Runner
 from tasks.runner.runtime_options import without_effect
 
-# The line of the runner's crash handler: what it was doing with the model.
-_CRASH = re.compile(r"executor_runner: ExecuTorch crashed \(\w+\) while it (?P<doing>(?:loaded|executed) the model)")
+# The line of the runner's crash handler: what it was doing with the model, and whether a cache had filled the disk.
+_CRASH = re.compile(
+    r"executor_runner: ExecuTorch crashed \(\w+\) while it (?P<doing>(?:loaded|executed) the model)"
+    r"(?P<is_full>, with a full disk)?"
+)
 _KILLING_SIGNALS = ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT")
 _TAIL_BYTES = 4000
 TAIL_LINES = 20
@@ -75,6 +78,9 @@ def check_end(job: JobResult, deadline_s: float, collected: Path, session: Plann
     if name in _KILLING_SIGNALS:
         _check_killed(job, name)
     if crash := _CRASH.search(last):
+        if crash["is_full"]:
+            reason = f"the disk was full: ExecuTorch crashed with {name} while it {crash['doing']} {model} with a cache"
+            raise Unsuccessful("failed", "no_space_on_device", reason)
         reason = (
             f"ExecuTorch crashed with {name} while it {crash['doing']} {model}, whose .pte "
             f"file has SHA-256 {pte_sha256}; it is damaged or ExecuTorch cannot run it, so export the model again"
@@ -94,7 +100,7 @@ def _check_printed(printed: Sequence[str], ended_by: str | None, runner: Runner)
         raise Unsuccessful("failed", kind, f"{what} has no kernel for {', '.join(names)}"[:_MAX_REASON_CHARS])
     if kind == "no_backend" and names:
         raise Unsuccessful("failed", kind, f"{what} has no backend {', '.join(names)}")
-    line = next(line for line in reversed(printed) if printed_kind([line]))
+    line = next(line for line in reversed(printed) if (printed_kind([line]) or [None])[0] == kind)
     aborted = f" and aborted with {ended_by}" if ended_by else ""
     raise Unsuccessful("failed", kind, f"{what} printed `{line[:_MAX_REASON_CHARS]}`{aborted}")
 

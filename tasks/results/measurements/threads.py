@@ -17,6 +17,11 @@ from tasks.results.text import TIMES, counted, in_ms, listed, numbered
 _NEAR = 1.03
 """Within this factor of the fastest, times count as equal where a side has too few sessions for an interval."""
 
+# Cores as `taskset` reads them; a command of another lab is not trusted to name as many as a processor has.
+_CORES = re.compile(r"(?P<first>\d{1,4})(?:-(?P<last>\d{1,4})(?::(?P<step>[1-9]\d{0,3}))?)?")
+_MASK = re.compile("(0x)?[0-9a-f]{1,64}")
+_MAX_LIST_CHARS = 500
+
 
 @dataclass(frozen=True)
 class ThreadRow(Row):
@@ -47,11 +52,9 @@ class ThreadRow(Row):
         words = shlex.split(self.launcher or "")
         if "taskset" not in words:
             return self.cores
-        options = words[words.index("taskset") + 1 :]
-        if options[:1] == ["-c"]:
-            ranges = re.findall(r"(\d+)(?:-(\d+))?", options[1]) if len(options) > 1 else []
-            return len({core for first, last in ranges for core in range(int(first), int(last or first) + 1)}) or None
-        return int(options[0], 16).bit_count() if options and re.fullmatch("(0x)?[0-9a-f]{1,64}", options[0]) else None
+        option, cores, *_ = [*words[words.index("taskset") + 1 :], "", ""]
+        allowed = _count_listed(cores) if option == "-c" else _count_in_mask(option)
+        return min(allowed, self.cores or allowed) or None
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,23 @@ def _advise(rows: Sequence[ThreadRow]) -> ThreadAdvice:
         {count: each for count, each in slower.items() if each.low is not None and each.low > 1 + MARGIN},
         rows,
     )
+
+
+def _count_listed(cores: str) -> int:
+    """Return the number of cores in a list such as 0,4-7 or 0-6:2; 0 of a text that is none."""
+    ranges = [_CORES.fullmatch(part) for part in cores[:_MAX_LIST_CHARS].split(",")]
+    return len(
+        {
+            core
+            for each in ranges
+            if each
+            for core in range(int(each["first"]), int(each["last"] or each["first"]) + 1, int(each["step"] or 1))
+        }
+    )
+
+
+def _count_in_mask(mask: str) -> int:
+    return int(mask, 16).bit_count() if _MASK.fullmatch(mask) else 0
 
 
 def _is_slower(row: ThreadRow, fastest: ThreadRow) -> bool:

@@ -1,6 +1,8 @@
 """The kinds of failure: one list, in code and in docs; what a runner prints is classified and never guessed."""
 
 import re
+import signal
+from enum import IntEnum
 
 import pytest
 
@@ -48,6 +50,7 @@ def test_the_list_in_the_manual_is_the_list_in_the_code() -> None:
         (f"{LOAD}Reading from x at offset 2048: et_aligned_alloc(134217728, 16) failed", "out_of_memory", 0),
         (f"{FIRST}et_aligned_alloc(134217728, 16) failed (Error::MemoryAllocationFailed)", "out_of_memory", 0),
         ("executor_runner: std::bad_alloc", "out_of_memory", 0),
+        (f"{FIRST}File /data/x.pte (off=0x0): mlock(0x7efe51244000, 64) failed: X (1) (Error::X)", "no_option", 0),
         # and the stock runner
         ("E 00:00:00.1 method.cpp:9] Missing operator: [0] a::x.out\nstatus 0x14", "missing_operator", 1),
         ("F 00:00:00.1 executorch:main.cpp:9] Loading of method forward failed with status 0x21", "out_of_memory", 0),
@@ -61,6 +64,10 @@ def test_what_a_runner_prints_identifies_the_kind_and_its_names(printed: str, ki
     assert (identified and identified[0], len(identified[1]) if identified else 0) == (kind, names)
 
 
-def test_a_signal_has_the_name_that_it_has_on_its_device() -> None:
+def test_a_signal_has_the_name_that_it_has_on_its_device_and_not_on_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # given a machine whose signals have other numbers than both systems
+    monkeypatch.setattr(signal, "Signals", IntEnum("Signals", {"SIGSEGV": 11, "SIGODD": 7, "SIGODDER": 10}))
     assert [signal_name(number, "macos") for number in (10, 11, 99)] == ["SIGBUS", "SIGSEGV", "signal 99"]
-    assert [signal_name(number, "linux") for number in (7, 11)] == ["SIGBUS", "SIGSEGV"]
+    assert [signal_name(number, "linux") for number in (7, 10, 11)] == ["SIGBUS", "SIGUSR1", "SIGSEGV"]

@@ -40,6 +40,8 @@ def test_options_stand_in_the_name_of_a_case_in_one_form(options: dict[str, Any]
         ("{unchecked: true}", "`unchecked` is for keys that are not in the list of options"),
         ("{runner: 1, unchecked: true}", "`runner`: not a key and value of a backend"),
         ("{key: a/b, unchecked: true}", "`key`: not a key and value of a backend"),
+        ("{key: null, unchecked: true}", "`key`: not a key and value of a backend"),
+        (f"{{key: {'v' * 64}, unchecked: true}}", "of at most 63 characters"),
         ("{packed_cache: true, weight_cache: false}", "remove `weight_cache: false`"),
         ("{load: lazily}", "mmap_try_mlock"),
     ],

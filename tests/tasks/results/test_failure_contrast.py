@@ -35,6 +35,12 @@ def failed(kind: str, signal: int | None = None, **values: Any) -> VerdictRow:
             [{}],
             "runs out of memory with load=mmap, runs by default (eight sessions)",
         ),
+        # given a series that also changed in another figure
+        (
+            failed("model_crashed", 11, variant="sme2_on"),
+            [{}, {"metric": "load time"}],
+            "crashes with SME2 on (SIGSEGV), runs with SME2 off (eight sessions)",
+        ),
         (
             failed("export_failed", model="toy@tg64,export=1.3.1"),
             [{"model": "toy@tg64"}, {"model": "toy@pp16"}],

@@ -69,6 +69,8 @@ def test_more_threads_are_oversubscribed_only_if_they_are_slower_by_more_than_th
         ("taskset 1", [2, 4]),
         ("taskset -c 0", [2, 4]),
         ("taskset -c 0,2-3 nice", [4]),
+        ("taskset -c 0-2:2", [4]),
+        ("taskset -c 0-99999999999", []),
         ("nice taskset f0", []),
         ("taskset f taskset", []),
         ("taskset", []),
@@ -86,6 +88,7 @@ def test_threads_beyond_the_cores_that_the_launcher_allows_are_oversubscribed(
     assert ("oversubscribed" in advice.line) == bool(beyond)
     assert launcher is None or not beyond or f"that `{launcher}` allows: oversubscribed" in advice.line
     assert advice_on({1: 10, 2: 10}, cores=1).beyond_cores == [2]
+    assert advice_on({1: 10, 2: 10}, cores=1, launcher="taskset ff").beyond_cores == [2]
 
 
 @pytest.mark.parametrize(("units", "beyond"), [(None, []), (1, [2, 6]), (2, [6]), (6, [])])

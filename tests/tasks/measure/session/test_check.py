@@ -47,6 +47,7 @@ def unsuccessful(check: Callable[..., Any], *given: Any) -> tuple[str, str, str]
         (None, 11, False, f"loading\n{CRASHED}", "model_crashed", "with SIGSEGV while it executed the"),
         (None, 4, False, CRASHED, "model_crashed", "with SIGILL"),
         (None, 7, False, CRASHED, "model_crashed", "with SIGBUS"),
+        (None, 7, False, f"{CRASHED}, with a full disk", "no_space_on_device", "with SIGBUS while it executed the"),
         (None, 11, False, f"{CRASHED}\nmore", "runner_crashed", "the runner crashed with SIGSEGV"),
         (None, 11, False, f"std::bad_alloc\n{CRASHED}", "model_crashed", "with SIGSEGV"),
         (None, 6, False, f"what(): std::bad_alloc\n{CRASHED}", "out_of_memory", "bad_alloc` and aborted with SIGABRT"),
