@@ -26,12 +26,11 @@ from tasks.measure import prometheus
 from tasks.measure.clock import FinishBy
 from tasks.measure.health import STRIKES, Registry
 from tasks.measure.plan import FIRST_SESSION, PlannedSession
-from tasks.measure.session.context import SessionContext, add_runner_facts, why_no_backend
+from tasks.measure.session.context import SessionContext, add_runner_facts, why_no_backend, why_no_options
 from tasks.measure.session.measure import clear_stale_jobs, measure
 from tasks.measure.session.record import error_code, record_unmeasured
 from tasks.measure.sweep_file import MeasurementSettings, SweepSpec
 from tasks.runner.manifest import Runner
-from tasks.runner.runtime_options import why_no_options
 
 # Reason codes of sessions that failed because of the device and not because of the model or the runner.
 _DEVICE_CODES = {"device_error", "device_lost", "device_refused", "transfer_failed", "no_space_on_device"}

@@ -14,6 +14,7 @@ from devices.platform import WITHOUT_SME
 from tasks.bundle.cell import Variant
 from tasks.bundle.runner_stats import Stats
 from tasks.bundle.runtime import Runtime
+from tasks.bundle.runtime_options import unstated, without_effect
 
 CLAIM = "claim"
 """The type of the error of a record that claims what cannot be: restoring it would not help."""
@@ -39,7 +40,7 @@ class Claims:
     wall_s: float | None = None
     """How long the device ran the job."""
     runtime: Runtime = field(default_factory=Runtime)
-    """The versions that its name states."""
+    """The versions and options that its name states."""
     versions: Runtime = field(default_factory=Runtime)
     """Those of executorch that its program and its runner state."""
 
@@ -48,7 +49,8 @@ def contradiction_in(claims: Claims) -> str | None:
     """Return which two statements of a session that succeeded contradict each other; None if none do."""
     contradictions = [_session_contradictions(claims)]
     if stats := claims.stats:
-        contradictions += [_stats_contradictions(claims, stats), _memory_contradictions(claims, stats)]
+        contradictions += [_stats_contradictions(claims, stats), _option_contradictions(claims, stats)]
+        contradictions += [_memory_contradictions(claims, stats)]
     return next(chain.from_iterable(contradictions), None)
 
 
@@ -103,6 +105,14 @@ def _stats_contradictions(claims: Claims, stats: Stats) -> Iterator[str]:
             yield f"stats.json states {has[claim]} {name}, but the device's facts {has[fact]} {name}"
         if claim is False and name == _EXTENSION.get(claims.variant):
             yield f"the variant is {claims.variant}, but stats.json states a processor without {name}"
+
+
+def _option_contradictions(claims: Claims, stats: Stats) -> Iterator[str]:
+    options = claims.runtime.options
+    if cause := without_effect(options, stats):
+        yield cause
+    if what := unstated(options, stats):
+        yield f"stats.json states {what}, which its name does not"
 
 
 def _memory_contradictions(claims: Claims, stats: Stats) -> Iterator[str]:

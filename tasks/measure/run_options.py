@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from devices.suggest import did_you_mean
 from tasks.bundle.runtime import case_name, parse_runtime
-from tasks.runner.runtime_options import SETTINGS, UNCHECKED
+from tasks.bundle.runtime_options import SETTINGS, UNCHECKED
 
 _MAX_CHARS = 63
 """Of a key, as the runtime limits it, and of a value, since both stand in names."""

@@ -13,6 +13,7 @@ from tasks.bundle.cell import Cell, Variant
 from tasks.bundle.failure_kinds import printed_kind, signal_name
 from tasks.bundle.names import SELECTED
 from tasks.bundle.runner_stats import Stats
+from tasks.bundle.runtime_options import without_effect
 from tasks.etdump.delegates import Backends
 from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import EtdumpError, read_etdump
@@ -22,7 +23,6 @@ from tasks.export.program import Call, ProgramMethod
 from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession
 from tasks.rows.kernels import kernel_names
 from tasks.runner.manifest import Runner
-from tasks.runner.runtime_options import without_effect
 
 # The line of the runner's crash handler: what it was doing with the model, and whether a cache had filled the disk.
 _CRASH = re.compile(

@@ -14,12 +14,12 @@ from devices.start_limits import Limits
 from devices.untrusted import read_json
 from tasks.bundle.cell import XNNPACK
 from tasks.bundle.names import PROFILE, SELECTED
+from tasks.bundle.runtime_options import Options, runner_flags, settings
 from tasks.export.entry import AccuracyRequirement
 from tasks.export.exported import FORWARD, Case, Export, Tensors
 from tasks.measure.plan import PlannedSession
 from tasks.runner.manifest import Runner
 from tasks.runner.min_versions import why_too_old
-from tasks.runner.runtime_options import runner_flags
 
 # Executions without an ETDump after the warm-up, and reads of memory: enough for a median.
 _UNTRACED_EXECUTIONS = 25
@@ -155,3 +155,19 @@ def why_no_backend(export: Export, runner: Runner) -> str | None:
         f"{export.model}: its program calls {missing[0]}, which the farm's runner for {runner.platform} does not have; "
         f"lower the model to {XNNPACK}, or register a runner that has it with `etfarm devices runner register`"
     )
+
+
+def why_no_options(options: Options, runner: Runner) -> str | None:
+    """Return why a runner cannot set the options; None if it can. An unknown version of ExecuTorch may have any key."""
+    every = settings(options)
+    if not every:
+        return None
+    if not runner.supports_farm_flags:
+        return f"{every[0].option}: a registered runner has no flags for run-time options; only the farm's runner has"
+    version = runner.versions.get("executorch")
+    for each in every:
+        if version and each.since and not each.is_in(version):
+            has = f"from {each.since}{f' to before {each.until}' if each.until else ' on'}"
+            where = each.backend or "the runtime"
+            return f"{each.option}: {where} has {each.key} {has}, but the runner is of ExecuTorch {version}"
+    return None

@@ -21,6 +21,7 @@ from tasks.bundle.claims import Claims
 from tasks.bundle.names import ETDUMP, SOURCES
 from tasks.bundle.record import SessionRecord, SweepNight
 from tasks.bundle.runtime import Runtime
+from tasks.bundle.runtime_options import cache_files
 from tasks.etdump.tree import Runs
 from tasks.export.accuracy_limits import recipe_limits
 from tasks.measure.clock import ClockWatch
@@ -47,7 +48,6 @@ from tasks.measure.session.record import SessionResult, checked_record, error_co
 from tasks.measure.session.samples import judge_samples, with_samples
 from tasks.rows.consistency import checksum_contradiction, contradiction_between, copied_etdump
 from tasks.runner.min_versions import why_too_old
-from tasks.runner.runtime_options import cache_files
 from tasks.store.bundle_store import BundleStore
 from tasks.store.files import scratch_folder
 

@@ -7,9 +7,9 @@ import pytest
 
 from devices.errors import InputError
 from tasks.bundle.runtime import case_name, parse_runtime, without_options
+from tasks.bundle.runtime_options import SETTINGS
 from tasks.measure.run_options import RunOptions
 from tasks.measure.sweep_file import read_sweep
-from tasks.runner.runtime_options import SETTINGS
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,19 @@ def test_recording_may_take_longer_than_a_tiny_model(around_us: int, is_reported
     assert bool(contradiction(*[10 * US] * 3, **times(*[around_us * US] * 3))) == is_reported
 
 
+def test_a_session_ran_with_the_options_that_its_name_states_and_no_others() -> None:
+    def claim(model: str, **set_options: Any) -> str | None:
+        stats = Stats.model_validate(HONEST | set_options)
+        return contradiction_in(Claims("sme2_off", 3, 1, None, NO_FACTS, stats, runtime=parse_runtime(model)))
+
+    mapped: dict[str, Any] = {"load_mode": "mmap", "backend_options": {}}
+    assert (claim("net"), claim("net", load_mode="file"), claim("net@load=mmap", **mapped)) == (None, None, None)
+    assert "load=mmap had no effect" in str(claim("net@load=mmap", load_mode="file"))
+    assert claim("net", **mapped) == "stats.json states load=mmap, which its name does not"
+    cached = {"backend_options": {"XnnpackBackend": {"weight_cache_enabled": True}}}
+    assert claim("net@load=mmap", **mapped | cached) is not None
+
+
 def test_a_registered_runner_is_compared_with_its_job_alone() -> None:
     registered = Claims("sme2_off", 3, 1, "linux-aarch64", NO_FACTS, wall_s=0.0)
     assert contradiction_between(runs(MS, MS, MS), registered) is None

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from tasks.bundle import runtime_options
 from tasks.bundle.runner_stats import Stats
-from tasks.runner import runtime_options
-from tasks.runner.runtime_options import Options, runner_flags, why_no_options, without_effect
+from tasks.bundle.runtime_options import Options, runner_flags, unstated, without_effect
+from tasks.measure.session.context import why_no_options
 from tests.fixtures.stand_in import publish_stand_in
 
 PACKED = (("load", "mmap"), ("packed_cache", "true"))
@@ -75,3 +76,20 @@ def test_an_option_without_effect_is_named_by_what_the_runner_reports(stats: dic
     assert found == cause if cause is None else str(found).startswith(cause)
     # and of an unchecked one, nothing is known
     assert without_effect((("some_key", "3"), ("unchecked", "true")), Stats.model_validate(reported)) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "stats", "what"),
+    [
+        ((), {"load_mode": "file", "backend_options": {}}, None),
+        ((), {}, None),
+        ((), {"load_mode": "mmap"}, "load=mmap"),
+        (PACKED, {"load_mode": "mmap", "backend_options": {"XnnpackBackend": READ_BACK}}, None),
+        ((), {"backend_options": {"XnnpackBackend": {"some_key": None}}}, "some_key of XnnpackBackend"),
+        ((("some_key", "3"),), {"backend_options": {"XnnpackBackend": {"some_key": None}}}, None),
+    ],
+)
+def test_what_a_runner_set_and_no_option_states_is_named(
+    options: Options, stats: dict[str, Any], what: str | None
+) -> None:
+    assert unstated(options, Stats.model_validate(stats)) == what

@@ -20,10 +20,10 @@ from pathlib import Path
 
 from tasks.bundle.cell import XNNPACK
 from tasks.bundle.runner_stats import Stats
-from tasks.runner.manifest import Runner
 
 UNCHECKED = "unchecked"
 _CACHE = "cache_file"
+_LOAD, _DEFAULT_LOAD = ("", "load_mode"), "file"
 Options = Iterable[tuple[str, str]]
 """Name and value of each option, as in the name of a case."""
 
@@ -84,22 +84,6 @@ def cache_files(options: Options) -> list[str]:
     return [each.setting for each in settings(options) if each.effect == _CACHE]
 
 
-def why_no_options(options: Options, runner: Runner) -> str | None:
-    """Return why a runner cannot set the options; None if it can. An unknown version of ExecuTorch may have any key."""
-    every = settings(options)
-    if not every:
-        return None
-    if not runner.supports_farm_flags:
-        return f"{every[0].option}: a registered runner has no flags for run-time options; only the farm's runner has"
-    version = runner.versions.get("executorch")
-    for each in every:
-        if version and each.since and not each.is_in(version):
-            has = f"from {each.since}{f' to before {each.until}' if each.until else ' on'}"
-            where = each.backend or "the runtime"
-            return f"{each.option}: {where} has {each.key} {has}, but the runner is of ExecuTorch {version}"
-    return None
-
-
 def without_effect(options: Options, stats: Stats) -> str | None:
     """Return which option had no effect, by what the runner reports; None if each had one or cannot be checked."""
     for each in settings(options):
@@ -112,6 +96,15 @@ def without_effect(options: Options, stats: Stats) -> str | None:
         if each.effect == _CACHE and not stats.cache_bytes:
             return f"{each.option} had no effect: {each.backend} wrote no {each.setting} at the first start"
     return None
+
+
+def unstated(options: Options, stats: Stats) -> str | None:
+    """Return what the runner reports to have set although no option does; None if there is nothing."""
+    by_key = {(each.backend, each.key): each.setting for each in settings(options)}
+    if stats.load_mode not in (None, by_key.get(_LOAD, _DEFAULT_LOAD)):
+        return f"load={stats.load_mode}"
+    keys = ((backend, key) for backend, values in (stats.backend_options or {}).items() for key in values)
+    return next((f"{key} of {backend}" for backend, key in keys if (backend, key) not in by_key), None)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
