@@ -21,8 +21,8 @@ LEFT JOIN (
         device,
         night,
         'failed' AS verdict,
-        mode(reason_code) AS failure_kind,
-        mode(signal) AS failure_signal,
+        mode({ 'kind': reason_code, 'signal': signal }).kind AS failure_kind,
+        mode({ 'kind': reason_code, 'signal': signal }).signal AS failure_signal,
         min((SELECT os FROM device WHERE device.device_id = _session.device_id)) AS failure_system
     FROM _session
     WHERE _is_one_of(night, $nights::DATE[]) AND status = 'failed' AND mode = 'timing'

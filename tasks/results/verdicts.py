@@ -235,7 +235,9 @@ def _contrast(row: VerdictRow, runs: Sequence[VerdictRow]) -> str | None:
     kind = FAILURE_KINDS.get(row.failure_kind or "")
     if row.value is not None or kind is None or not kind.phrase:
         return None
-    signal = f" ({signal_name(row.failure_signal, row.failure_system)})" if row.failure_signal else ""
+    is_own = row.failure_kind == "deadline_exceeded"  # ended by the farm
+    name = signal_name(row.failure_signal, row.failure_system) if row.failure_signal and not is_own else ""
+    signal = f" ({name})" if name else ""
     other_variants = [each for each in runs if each.model == row.model]
     if other_variants:
         words = listed(

@@ -83,6 +83,17 @@ def test_a_model_that_crashes_with_sme2_alone_is_one_sentence_in_every_place(com
         assert Part.of(failures(answers)).words.count(f"toy fp32 on host: {contrast}") == 1
 
 
+def test_the_signal_of_a_series_is_that_of_its_most_frequent_kind(command: Command, tmp_path: Path) -> None:
+    # given one session that crashed, and two that failed without a signal
+    maker = BundleMaker(tmp_path / "farm")
+    for number, (kind, signal) in enumerate([("model_crashed", 11), ("runner_failed", None), ("runner_failed", None)]):
+        ended = {"status": "failed", "reason_code": kind, "reason": "why", "signal": signal}
+        maker.session(**fields_of(1) | ended, repetition=number)
+    maker.load()
+    (row,) = json.loads(command("verdicts", "--warehouse", maker.warehouse, "--format", "json").out)["verdicts"]
+    assert (row["verdict"], row["failure_kind"], row["failure_signal"]) == ("failed", "runner_failed", None)
+
+
 def test_the_home_page_and_the_feed_name_it_with_its_reason_once(maker: BundleMaker) -> None:
     with open_read_only(maker.warehouse) as connection:
         pages = Pages(Site(Reader(connection), "x"))

@@ -51,6 +51,8 @@ def test_the_list_in_the_manual_is_the_list_in_the_code() -> None:
         (f"{FIRST}et_aligned_alloc(134217728, 16) failed (Error::MemoryAllocationFailed)", "out_of_memory", 0),
         ("executor_runner: std::bad_alloc", "out_of_memory", 0),
         (f"{FIRST}File /data/x.pte (off=0x0): mlock(0x7efe51244000, 64) failed: X (1) (Error::X)", "no_option", 0),
+        ("executor_runner: --backend_options: XnnpackBackend refuses its value of x: y (Error::X)", "no_option", 0),
+        ("executor_runner: unknown flag '--backend_options=XnnpackBackend:x=1'; see --help", "no_option", 0),
         # and the stock runner
         ("E 00:00:00.1 method.cpp:9] Missing operator: [0] a::x.out\nstatus 0x14", "missing_operator", 1),
         ("F 00:00:00.1 executorch:main.cpp:9] Loading of method forward failed with status 0x21", "out_of_memory", 0),

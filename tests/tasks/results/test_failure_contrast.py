@@ -35,6 +35,12 @@ def failed(kind: str, signal: int | None = None, **values: Any) -> VerdictRow:
             [{}],
             "runs out of memory with load=mmap, runs by default (eight sessions)",
         ),
+        # given the signal of the farm itself, which is no cause
+        (
+            failed("deadline_exceeded", 15, variant="sme2_on"),
+            [{}],
+            "exceeds its deadline with SME2 on, runs with SME2 off (eight sessions)",
+        ),
         # given a series that also changed in another figure
         (
             failed("model_crashed", 11, variant="sme2_on"),
