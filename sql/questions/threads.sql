@@ -15,5 +15,9 @@ FROM thread_scaling
 WHERE _has_times(emulated)
     AND _is_model(model, $model)
     AND ($device IS NULL OR device = $device)
-    AND sweep_id = coalesce($sweep, (SELECT max_by(sweep_id, night) FROM thread_scaling WHERE _has_times(emulated)))
+    AND sweep_id = coalesce($sweep, (
+        SELECT max_by(sweep_id, night)
+        FROM thread_scaling
+        WHERE _has_times(emulated) AND _is_model(model, $model) AND ($device IS NULL OR device = $device)
+    ))
 ORDER BY device, model, precision <> 'fp32', precision, thread_group, variant, threads;

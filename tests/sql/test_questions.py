@@ -82,6 +82,8 @@ def write_devices(maker: BundleMaker) -> None:
     for variant, times in ("sme2_off", {1: 4, 2: 2}), ("sme2_on", {1: 1, 2: 3}):
         for threads, ms in times.items():
             maker.session([ms * MS], device__name="threads", variant=variant, threads=threads)
+    for threads in (1, 2):  # of a newer sweep, on another device
+        maker.session([MS], **fields_of(21), device__name="newer threads", threads=threads)
     # two sessions of 3 s in 20 s, and a success and a failure of 9 s each, one hour apart in all
     failed: dict[str, Any] = {"status": "failed", "reason_code": "runner_crashed", "reason": "it crashed"}
     for name, start, changes in (("used", "01:00:11", {}), ("cost", "01:59:51", failed)):
