@@ -93,6 +93,8 @@ def _bisect_versions(model: str, releases: str, precision: str, device: "DeviceS
     from tasks.runner.executorch_versions import releases_between
 
     versions, entry, recipe = releases_between(releases), parse_entry(model), recipe_name(precision)
+    if entry.pte:
+        raise InputError(f"{model} is exported already, so that no release exports it; name its source")
     sweep = sweep_night("bisect", date.today(), workspace.store.sweep_ids(), again=False)
     set_up_run(f"bisect {model} {recipe} from {versions[0]} to {versions[-1]}", "bisection", workspace.root)
     from flows.comparison.bisect_versions import bisect_versions

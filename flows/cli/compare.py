@@ -102,6 +102,8 @@ def compare(
         from flows.cli.upgrade import compare_versions
 
         words = {"A and B": a or b, "--base": base, "--sweep": sweep_id}
+        words["--margin"] = None if margin == 100 * MARGIN else str(margin)
+        words["--priority"] = str(priority) if priority else None
         comparison = compare_versions(executorch, words, only, sessions, inventory, workspace)
     elif files := prepare_files(a, b, base, only, sweep_id, workspace):
         request = FilesToCompare(*files, device, inventory, sessions, priority, margin / 100)

@@ -131,10 +131,11 @@ def measure_upgrade(asked: UpgradeToCheck, workspace: Workspace) -> "Upgrade":
     set_up_run(f"upgrade from {asked.before} to {asked.after}", "upgrade", workspace.root)
     from flows.comparison.upgrade import check_upgrade, upgrade_sweep
 
-    spec = upgrade_sweep(asked.spec, a, b, asked.sessions)
+    spec = upgrade_sweep(asked.spec, a, b, asked.sessions, asked.devices)
     selection = choose_devices(spec, str(asked.inventory), asked.devices)
     night = sweep_night(spec.name, date.today(), workspace.store.sweep_ids(), again=False)
     request = SweepRequest(spec, night.model_copy(update={"on_demand": True}), selection, workspace, "never")
     run_with_server(check_upgrade, {"request": request}, workspace, "upgrade")
     with warehouse_reader(workspace) as reader, query_errors():
-        return read_upgrade(reader, night.sweep_id, a.runtime, b.runtime)
+        devices = [device.name for device in selection.devices]
+        return read_upgrade(reader, night.sweep_id, a.runtime, b.runtime, devices)

@@ -129,7 +129,7 @@ class VersionSearch:
         """Return the export of a release with the farm's runner; raises _CannotExportError."""
         if version not in self.sides:
             name, device = case_name(self.model.name, f"{EXPORT}={version}"), self.device
-            settings = export_settings(sweep_of_model("bisect", self.model.name, self.precision), device.workspace)
+            settings = export_settings(sweep_of_model("bisect", self.model, self.precision), device.workspace)
             entry = self.model.model_copy(update={"name": name})
             try:
                 export = make_export(entry, self.precision, settings, partial(show_step, name))[0]

@@ -1,11 +1,13 @@
 """Measure a sweep with two versions of ExecuTorch, side by side on each device."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 from prefect import flow, runtime
 from prefect.client.schemas.objects import State
 
+from devices.errors import InputError
 from flows.device_selection import SweepRequest
 from flows.server.states import user_run_name
 from flows.shutdown import shutdown_handler
@@ -13,13 +15,26 @@ from flows.sweep import PARALLEL_STEPS, run_sweep
 from tasks.measure.sweep_file import SweepSpec
 from tasks.runner.executorch_versions import ExecutorchVersions
 
+_MATRIX = {"models", "precisions", "variants", "threads", "executions", "warmup_executions", "seed"}
+"""What an upgrade takes from a sweep and shows a row for, or measures differently."""
 
-def upgrade_sweep(spec: SweepSpec, a: ExecutorchVersions, b: ExecutorchVersions, sessions: int) -> SweepSpec:
-    """Return a sweep with the models and devices of `spec` that measures versions `a` and `b` of ExecuTorch.
 
-    Its name contains a digest of the versions. So it shares a sweep id, and thus a cell, with no other sweep.
+def upgrade_sweep(
+    spec: SweepSpec, a: ExecutorchVersions, b: ExecutorchVersions, sessions: int, devices: Sequence[str] = ()
+) -> SweepSpec:
+    """Return a sweep with the models and `devices` of `spec` that measures versions `a` and `b` of ExecuTorch.
+
+    Its name contains a digest of the versions and of all that is measured with them. So it shares a sweep id, and thus
+    a cell and an answer, with no other sweep; more sessions continue those of the day. Raises InputError for a program
+    that is exported already.
     """
-    digest = hashlib.sha256(f"{a} {b}".encode()).hexdigest()[:8]
+    if exported := next((model.name for model in spec.models if model.pte), None):
+        raise InputError(
+            f"{exported} is a program that is exported already, so that no version exports it; leave it out, or "
+            "measure it by a sweep with `executorch: [own, {runner: 1.5.0}]` and `etfarm compare default runner=1.5.0`"
+        )
+    matrix = f"{a} {b} {spec.model_dump_json(include=_MATRIX)} {sorted(devices)}"
+    digest = hashlib.sha256(matrix.encode()).hexdigest()[:8]
     changes: dict[str, Any] = {"executorch": [a, b], "options": SweepSpec.model_fields["options"].default}
     changes |= {"modes": ["timing"], "sessions": sessions, "noise_sessions": 0, "interval_percent": None}
     return spec.model_copy(update={"name": f"{spec.name}-upgrade-{digest}", **changes})

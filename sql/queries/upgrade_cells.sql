@@ -1,6 +1,6 @@
--- What an upgrade may change, for each name of a cell in timing of $sweep_id: how its sessions ended, the first reason
--- of one that did not succeed, figures of those that did, and what its export handed to delegates. Sessions of a model
--- that could not be exported are in another cell of the same name.
+-- What an upgrade may change, for each name of a cell in timing of $sweep_id: how its sessions ended, codes and reasons of
+-- those that did not succeed, figures of those that did, and what its export handed to delegates. Of several contents of
+-- one name, the newest counts: after the model or the farm changed, or an export failed, within a day.
 WITH
 ended AS (
     SELECT *
@@ -9,7 +9,10 @@ ended AS (
         AND mode = 'timing'
         AND purpose IS NULL
         AND reason_code IS DISTINCT FROM 'first_session'
-        AND session_id NOT IN (SELECT session_id FROM failed_session WHERE superseded)
+    QUALIFY (pte_sha256, runner_sha256) IS NOT DISTINCT FROM last_value((pte_sha256, runner_sha256)) OVER (
+        PARTITION BY model, device, precision, variant, threads ORDER BY started_at, session_id
+        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+    )
 ),
 placed AS (
     SELECT
@@ -28,9 +31,7 @@ SELECT
     any_value(emulated) IS TRUE AS emulated,
     list(DISTINCT cell ORDER BY cell) FILTER (status = 'succeeded') AS cells,
     count(*) FILTER (status = 'succeeded') AS succeeded,
-    count(*) FILTER (status <> 'succeeded') AS unsuccessful,
-    min_by(reason_code, session_id) FILTER (status <> 'succeeded') AS reason_code,
-    min_by(reason, session_id) FILTER (status <> 'succeeded') AS reason,
+    list([reason_code, reason] ORDER BY started_at, session_id) FILTER (status <> 'succeeded') AS failures,
     coalesce(list(load_ns ORDER BY session_id) FILTER (status = 'succeeded' AND load_ns > 0), []) AS loads_ns,
     coalesce(
         list(model_peak_memory_bytes ORDER BY session_id) FILTER (
@@ -46,5 +47,7 @@ FROM ended
 JOIN (SELECT model_id, pte_bytes FROM model) USING (model_id)
 LEFT JOIN placed USING (model_id)
 LEFT JOIN (SELECT cell, sweep_id, accuracy FROM cell_accuracy) USING (cell, sweep_id)
+WHERE reason_code IS NOT DISTINCT FROM 'export_failed'
+    OR session_id NOT IN (SELECT session_id FROM failed_session WHERE superseded)
 GROUP BY model, device, precision, variant, threads
 ORDER BY model, device, precision, variant, threads;

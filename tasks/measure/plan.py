@@ -100,7 +100,6 @@ def plan_device(
     """
     variants = possible_variants(spec.variants, facts)
     subjects = _subjects(spec, facts, exports)
-    groups = list(chain(*subjects))
 
     def session(group: _Group, variant: Variant, mode: Mode, repetition: int) -> PlannedSession:
         model, precision, timed, threads = group
@@ -125,6 +124,7 @@ def plan_device(
     selecting = {name for name, platform in PLATFORM_FACTS.items() if platform.shows_selected_kernels}
     can_select = facts.platform is None or facts.platform in selecting
     evidence = [mode for mode in spec.modes if mode != "timing" and (mode != "selected" or can_select)]
+    groups = list(chain(*subjects))
     return planned + [session(group, variant, mode, 0) for mode in evidence for group in groups for variant in variants]
 
 

@@ -268,9 +268,9 @@ def build_runners(platform: str, uses: Iterable[Use], folder: Path) -> Runners:
         except FarmError as failure:
             errors[version] = str(failure)
     runners = {use: runner for use in uses if (runner := find_runner(folder, platform, use))}
-    # A registered runner may be of a version that cannot be built.
-    without = {use.version for use in uses if use not in runners} | {None}
-    return Runners(runners, "; ".join(text for version, text in errors.items() if version in without) or None)
+    # A registered runner may be of a version that cannot be built; one of an earlier build must not seem to be new.
+    built = {use.version for use in uses if use not in runners or runners[use].kind != "registered"} | {None}
+    return Runners(runners, "; ".join(text for version, text in errors.items() if version in built) or None)
 
 
 def runners_without_build(platform: str | None, uses: Iterable[Use], folder: Path) -> Runners:

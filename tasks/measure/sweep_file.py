@@ -224,8 +224,8 @@ class SweepSpec(MeasurementSettings, frozen=True):
         return self
 
 
-def sweep_of_model(name: str, model: str, precision: str) -> SweepSpec:
-    """Return the sweep of one model, written as in a sweep file of the present folder; InputError for a mistake."""
+def sweep_of_model(name: str, model: str | ModelEntry, precision: str) -> SweepSpec:
+    """Return the sweep of one model; a text is as in a sweep file of the present folder. InputError for a mistake."""
     try:
         return SweepSpec.model_validate({"name": name, "models": [model], "precisions": [precision]})
     except ValidationError as error:

@@ -66,6 +66,7 @@ def upgrade_json(upgrade: Upgrade) -> str:
         "a": upgrade.a,
         "b": upgrade.b,
         "cells": [asdict(row) for row in upgrade.rows],
+        "not_measured": list(upgrade.not_measured),
     }
     return json.dumps(document, indent=1) + "\n"
 

@@ -1,19 +1,20 @@
 """Is an upgrade safe? One sweep that measured two versions of ExecuTorch, or two sets of run-time options, compared."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from devices.errors import InputError
+from tasks.bundle.failure_kinds import FAILURE_KINDS, OTHER
 from tasks.bundle.model_names import short_names
-from tasks.bundle.runtime import parse_runtime, without_runtime
+from tasks.bundle.runtime import base_model, parse_runtime, without_runtime
 from tasks.judge.comparison import SideComparison, compare
 from tasks.judge.figures import METRICS, Metric, percent_change
 from tasks.results.changes import INACCURATE, Comparison, SeriesChange, answer_text
 from tasks.results.compare import compare_arms
 from tasks.results.reader import Reader
 from tasks.results.table import Name, Row, Words
-from tasks.results.text import counted, numbered
+from tasks.results.text import counted, listed, numbered
 
 DEFAULT = "default"
 """The runtime of a case that states no version and no option."""
@@ -36,10 +37,8 @@ class UpgradeSide:
     emulated: bool
     cells: Sequence[str] | None
     succeeded: int
-    unsuccessful: int
-    reason_code: str | None
-    """Of the first session that did not succeed, as `reason`."""
-    reason: str | None
+    failures: Sequence[tuple[str, str | None]] | None
+    """Code and reason of each session that did not succeed."""
     loads_ns: Sequence[float]
     peaks_bytes: Sequence[float]
     pte_bytes: int | None
@@ -59,8 +58,17 @@ class UpgradeSide:
         return without_runtime(self.model), self.device, self.precision, self.variant, self.threads
 
     @property
+    def failures_of_model(self) -> list[tuple[str, str | None]]:
+        """Those that the device or its conditions did not cause."""
+        return [each for each in self.failures or () if FAILURE_KINDS.get(each[0], FAILURE_KINDS[OTHER]).phrase]
+
+    @property
+    def reason(self) -> str | None:
+        return next((reason for _, reason in (*self.failures_of_model, *(self.failures or ()))), None)
+
+    @property
     def is_exported(self) -> bool:
-        return self.reason_code != "export_failed" or self.succeeded > 0
+        return not any(code == "export_failed" for code, _ in self.failures or ()) or self.succeeded > 0
 
 
 @dataclass(frozen=True)
@@ -99,12 +107,15 @@ class Upgrade:
     rows: Sequence[UpgradeRow]
     comparison: Comparison | None
     """The times; None if no cell could be compared."""
+    not_measured: Sequence[str] = ()
+    """Devices without a session."""
 
     @property
     def answer(self) -> Answer:
         if any(row.worse for row in self.rows):
             return "not safe"
-        return "inconclusive" if not self.rows or any(row.unknown for row in self.rows) else "safe"
+        is_open = not self.rows or self.not_measured or any(row.unknown for row in self.rows)
+        return "inconclusive" if is_open else "safe"
 
     @property
     def headline(self) -> str:
@@ -114,37 +125,59 @@ class Upgrade:
         parts = [f"worse in {len(worse)} of {counted(len(self.rows), 'cell')}"]
         if unknown:
             parts.append(f"not answered in {len(unknown)}")
+        if self.not_measured:
+            parts.append(f"not measured on {listed(self.not_measured)}")
         return f"{self.answer.capitalize()}: from {self.a} to {self.b}, {', '.join(parts)}."
 
     @property
     def findings(self) -> list[str]:
-        """A sentence for each cell that is worse, then for each that could not be answered."""
+        """A sentence for each cell that is worse, then for each cell and device that could not be answered."""
         worse = [f"{row.title}: {'; '.join(row.worse)}" for row in self.rows if row.worse]
-        return worse + [f"{row.title}: {'; '.join(row.unknown)}" for row in self.rows if row.unknown]
+        unknown = [f"{row.title}: {'; '.join(row.unknown)}" for row in self.rows if row.unknown]
+        return [*worse, *unknown, *(f"{device}: not measured" for device in self.not_measured)]
 
 
-def read_upgrade(reader: Reader, sweep_id: str, a: str, b: str) -> Upgrade:
-    """Compare two runtimes of a sweep, `default` or words such as `export=1.4.1`; InputError for one that it lacks."""
+def read_upgrade(reader: Reader, sweep_id: str, a: str, b: str, devices: Iterable[str] = ()) -> Upgrade:
+    """Compare two runtimes of a sweep, `default` or words such as `export=1.4.1`; InputError for one that it lacks.
+
+    `devices` are those that should have been measured.
+    """
     sides = [UpgradeSide(*row) for row in reader.tuples("upgrade_cells", sweep_id=sweep_id)]
     of_a, of_b = ({side.key: side for side in sides if side.runtime == each} for each in (a, b))
     for runtime, of_side in ((a, of_a), (b, of_b)):
         if not of_side:
             measured = ", ".join(sorted({side.runtime for side in sides})) or "nothing"
             raise InputError(f"the sweep {sweep_id} has no session with {runtime}; it measured {measured}")
+    _give_cases(of_a, of_b)
+    _give_cases(of_b, of_a)
     try:
         comparison = compare_arms(reader, f"runtime:{a}", f"runtime:{b}", sweep_id)
     except InputError:  # of one side, no session has a result
         comparison = None
     changes = {change.b.cell: change for change in (comparison.changes if comparison else ())}
     names = short_names(key[0] for key in (*of_a, *of_b))
-    rows = [_row(names, of_a.get(key), of_b.get(key), changes) for key in sorted({**of_a, **of_b}, key=str)]
-    return Upgrade(sweep_id, a, b, rows, comparison)
+    rows = [_row(key, names, of_a.get(key), of_b.get(key), changes) for key in sorted({**of_a, **of_b}, key=str)]
+    measured_devices = {side.device for side in sides}
+    return Upgrade(sweep_id, a, b, rows, comparison, [each for each in devices if each not in measured_devices])
+
+
+def _give_cases(sides: dict[_Key, UpgradeSide], others: Mapping[_Key, UpgradeSide]) -> None:
+    """Replace each model that could not be exported, whose cases are thus unknown, by the cases of the other side."""
+    for key, side in list(sides.items()):
+        cases = [each for each in others if each != key and (base_model(each[0]), *each[1:]) == key]
+        if cases and not side.is_exported and key not in others:
+            del sides[key]
+            sides |= {each: side for each in cases if each not in sides}
 
 
 def _row(
-    names: Mapping[str, str], a: UpgradeSide | None, b: UpgradeSide | None, changes: Mapping[str | None, SeriesChange]
+    key: _Key,
+    names: Mapping[str, str],
+    a: UpgradeSide | None,
+    b: UpgradeSide | None,
+    changes: Mapping[str | None, SeriesChange],
 ) -> UpgradeRow:
-    model, device, precision, variant, threads = (b or a).key  # type: ignore[union-attr]
+    model, device, precision, variant, threads = key
     change = next((changes[cell] for cell in (b.cells or () if b else ()) if cell in changes), None)
     load = compare_figures(_LOAD, a.loads_ns, b.loads_ns) if a and b and not b.emulated else None
     memory = compare_figures(_MEMORY, a.peaks_bytes, b.peaks_bytes) if a and b else None
@@ -175,12 +208,13 @@ def _worse(
     """Yield what is worse with B: what does not export or run any more, then outputs, then figures."""
     if not (a and b and a.succeeded):
         return
-    if not b.succeeded:
+    failures = b.failures_of_model
+    if failures and not b.succeeded:
         what = "does not run any more" if b.is_exported else "does not export any more"
-        yield f"{what} ({b.reason_code}): {b.reason}"
+        yield f"{what} ({failures[0][0]}): {b.reason}"
         return
-    if b.unsuccessful and not a.unsuccessful:
-        yield f"{b.unsuccessful} of {numbered(b.succeeded + b.unsuccessful, 'session')} failed: {b.reason}"
+    if failures and not a.failures_of_model:
+        yield f"{len(failures)} of {numbered(b.succeeded + len(failures), 'session')} failed: {b.reason}"
     if b.accuracy == INACCURATE and a.accuracy != INACCURATE:
         yield "its outputs are inaccurate"
     if change and change.is_regression:
@@ -198,6 +232,8 @@ def _unknown(a: UpgradeSide | None, b: UpgradeSide | None, change: SeriesChange 
         yield f"not measured with {'A' if b else 'B'}"
     elif not a.succeeded:
         yield f"{'did not run' if a.is_exported else 'did not export'} with A either: {a.reason}"
+    elif not b.succeeded and not b.failures_of_model:
+        yield f"did not run with B: {b.reason}"
     elif b.succeeded and change is None:
         yield "its times were not compared"
     elif change and change.answer in ("unknown", None):

@@ -18,7 +18,7 @@ from pathlib import Path
 from devices.errors import FarmError
 from devices.platform import PLATFORM_FACTS, Platform
 from tasks.export.process.environments import installed_version
-from tasks.runner.executorch_versions import MIN_VERSION, has_runner
+from tasks.runner.executorch_versions import MIN_VERSION, has_runner, version_mistake
 from tasks.runner.manifest import PROGRAM
 from tasks.runner.toolchain import Toolchain, find_cmake, find_toolchain, host_platform
 from tasks.store.files import hash_file, publish_folder
@@ -131,7 +131,9 @@ def installed_wheel() -> Wheel:
 
 
 def check_runner_version(version: str) -> None:
-    """Raise WheelError for a version whose wheel contains no C++ libraries."""
+    """Raise WheelError for what is no version, or for one whose wheel contains no C++ libraries."""
+    if mistake := version_mistake(version):
+        raise WheelError(mistake)
     if not has_runner(version):
         raise WheelError(
             f"executorch {version} contains no C++ runtime, which wheels have from {MIN_VERSION} on: execute its "

@@ -12,7 +12,8 @@ from tasks.export.process.environments import find_row, installed_version, read_
 OWN = "own"
 MIN_VERSION = "1.5.0"
 """The first version whose wheel contains a C++ runtime."""
-_Version = Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")]
+_VERSION = r"[0-9]+\.[0-9]+\.[0-9]+"
+_Version = Annotated[str, Field(pattern=f"^{_VERSION}$")]
 
 
 class ExecutorchVersions(BaseModel, extra="forbid", frozen=True):
@@ -25,11 +26,13 @@ class ExecutorchVersions(BaseModel, extra="forbid", frozen=True):
     @classmethod
     def _from_text(cls, written: Any) -> Any:
         """`1.5.0` is short for both, `1.4.1` for the export alone: its wheel has no runner. `own` is neither."""
-        if not isinstance(written, str):
+        if isinstance(written, dict | ExecutorchVersions):
             return written
         if written == OWN:
             return {}
-        return {"export": written} | ({"runner": written} if has_runner(written) else {})
+        if mistake := version_mistake(text := str(written)):
+            raise ValueError(f"{mistake}, or `{OWN}`")
+        return {"export": text} | ({"runner": text} if has_runner(text) else {})
 
     @field_validator("export")
     @classmethod
@@ -51,13 +54,20 @@ class ExecutorchVersions(BaseModel, extra="forbid", frozen=True):
         return f"export {self.export or OWN}, runner {self.runner or OWN}"
 
 
+def version_mistake(text: str) -> str | None:
+    """Return what is wrong with the text of a version; None if it is one."""
+    if re.fullmatch(_VERSION, text):
+        return None
+    return f"`{text}` is not a version of ExecuTorch; write one such as 1.5.1"
+
+
 def has_runner(version: str) -> bool:
     """Return whether the wheel of a version contains the libraries that a runner is built from."""
-    return not re.fullmatch(r"[\d.]+", version) or _as_numbers(version) >= _as_numbers(MIN_VERSION)
+    return _as_numbers(version) >= _as_numbers(MIN_VERSION)
 
 
 def _as_numbers(version: str) -> list[int]:
-    return [int(part) for part in version.split(".") if part]
+    return [int(part) for part in version.split(".")]
 
 
 def releases_between(text: str) -> list[str]:
@@ -77,6 +87,4 @@ def read_versions(text: str) -> ExecutorchVersions:
     try:
         return ExecutorchVersions.model_validate(text)
     except ValidationError as error:
-        if error.errors()[0]["type"] == "value_error":
-            raise InputError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
-        raise InputError(f"`{text}` is not a version of ExecuTorch; write one such as 1.5.1, or `{OWN}`") from None
+        raise InputError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None

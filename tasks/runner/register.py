@@ -13,6 +13,7 @@ from devices.local import clean_environment
 from devices.platform import PLATFORM_FACTS, PLATFORMS, Platform
 from tasks.bundle.cell import VARIANTS, Mode, Use, Variant
 from tasks.runner.binary import supported_platforms
+from tasks.runner.executorch_versions import version_mistake
 from tasks.runner.manifest import MANIFEST, PROGRAM, Runner, RunnerError, check_choice, list_runners, publish_runner
 from tasks.runner.min_versions import min_versions
 from tasks.runner.toolchain import find_cmake, find_source_toolchain, host_platform, plain_folder, run_steps
@@ -55,6 +56,8 @@ def register_runner(
         "versions": {"executorch": use.version, "runner": None},
         "provenance": provenance.strip(),
     }
+    if use.version is not None and (mistake := version_mistake(use.version)):
+        raise RunnerError(mistake)
     if not described["provenance"]:
         raise RunnerError("a registered runner needs its provenance: the commit and options it was built from")
     program = source / PROGRAM if source.is_dir() else source

@@ -1,6 +1,7 @@
 """Named questions: given sessions, a question with its parameters, the expected rows."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -257,3 +258,13 @@ def test_every_question_that_shows_times_leaves_emulated_devices_out() -> None:
         if re.search(r"_ms\b|temperature", question.text):
             # the view verdict is about devices with times only
             assert re.search(r"_has_times\(emulated\)|FROM verdict\b", question.text), question.name
+
+
+def test_a_sweep_that_states_an_option_hides_no_answer_about_the_default(tmp_path: Path) -> None:
+    # given a night with the default, and a later sweep with another way to load alone
+    maker = BundleMaker(tmp_path)
+    for day, model in ((20, "toy@tg64"), (21, "toy@load=mmap,tg64")):
+        maker.session([(10 * MS, {LINEAR: 5 * MS})] * 3, model__name=model, **fields_of(day))
+    maker.load()
+    asked = ask(maker, "slowest-operators", "model", model="toy")
+    assert sorted(set(asked)) == [("toy@load=mmap,tg64",), ("toy@tg64",)]

@@ -149,7 +149,11 @@ def environments_dir(data_dir: Path) -> Path:
 
 
 def _requirements(row: Row) -> list[str]:
-    return [*row.packages, *(f"{name}=={importlib.metadata.version(name)}" for name in _OF_FARM)]
+    try:
+        return [*row.packages, *(f"{name}=={importlib.metadata.version(name)}" for name in _OF_FARM)]
+    except importlib.metadata.PackageNotFoundError as error:
+        cause = f"{error.name} is not installed; install the farm's export extra"
+        raise ExportError(f"executorch {row.executorch} cannot export here: {cause}") from None
 
 
 def _install(row: Row, folder: Path, tell: Callable[[str], None]) -> None:

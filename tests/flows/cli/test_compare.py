@@ -225,3 +225,9 @@ def test_emulated_and_simulated_devices_are_labelled_and_have_no_times(compared:
     assert ended.out.startswith(f"No series slower of 1; {kind}, without times: 1; sessions: 5 of A, 5 of B;")
     assert [row[name] for name in ("time_a_ms", "time_b_ms", "ratio", "low", "high", "answer")] == [None] * 6
     assert (row["sessions_a"], row["emulated"]) == (5, True)
+
+
+@pytest.mark.parametrize("option", [("--margin", "2"), ("--priority", "5"), ("--sweep", "nightly-2026-11-01")])
+def test_an_option_that_means_nothing_with_executorch_is_refused(compare: Command, option: tuple[str, str]) -> None:
+    ended = compare("--executorch", "1.5.0", "own", "--model", "toy_cnn", *option)
+    assert (ended.code, ended.err.partition(" out ")[0]) == (2, f"etfarm: leave {option[0]}")

@@ -49,6 +49,14 @@ def test_a_version_that_the_table_lacks_is_refused_and_the_own_one_needs_no_envi
     assert {row.torch.count(".") for row in read_table().values()} == {2}
 
 
+def test_a_machine_without_what_exports_need_refuses_another_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.export.process.environments._OF_FARM", ("numpy", "not-on-this-machine"))
+    with pytest.raises(ExportError, match=r"1\.4\.1 cannot export here: not-on-this-machine is not installed"):
+        stated_environment("net@export=1.4.1", tmp_path)
+
+
 def test_before_the_environment_is_installed_the_model_is_to_be_exported_and_nothing_is_installed(
     tmp_path: Path,
 ) -> None:

@@ -35,13 +35,16 @@ OF_B: dict[str, dict[str, Any]] = {
     "crash": {**FAILED, "reason_code": "model_crashed", "reason": "SIGSEGV"},
     "emulated": {"device__emulated": True},
 }
+NO_EXPORT = "does not export any more (export_failed): no such operator"
 WORSE = {
     "time": "slower 3.0",
     "load": "load time 5.004 ms -> 6.105 ms (+22.00 %, +21.",
     "memory": "peak memory 100.1 MB -> 106.1 MB (+6.00 %, +5.",
     "size": ".pte size 1 MB -> 1.011 MB (+1.1 %)",
     "outputs": "its outputs are inaccurate",
-    "export": "does not export any more (export_failed): no such operator",
+    "export": NO_EXPORT,
+    "llm@tg64": NO_EXPORT,
+    "llm@pp8": NO_EXPORT,
     "crash": "does not run any more (model_crashed): SIGSEGV",
 }
 
@@ -65,6 +68,19 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
             write(maker, model, number, **device)
             write(maker, f"{model}{B}", number, **changes)
         write(maker, "only A", number)
+        # an upgrade does not cause what the device or its load did
+        for model, code in (("loaded", "load"), ("lost", "device_lost")):
+            write(maker, model, number)
+            failed = (
+                {"status": "failed", "reason_code": code, "reason": f"a {code}"}
+                if model == "lost" or not number
+                else {}
+            )
+            write(maker, f"{model}{B}", number, **failed)
+        # a language model whose export fails has no cases
+        for case in ("tg64", "pp8"):
+            write(maker, f"llm@{case}", number)
+        write(maker, f"llm{B}", number, **OF_B["export"])
         # a model that never exported is not made worse by the upgrade
         for model in ("broken", f"broken{B}"):
             write(maker, model, number, **OF_B["export"])
@@ -89,7 +105,8 @@ def test_what_gets_worse_is_named_with_both_figures_and_nothing_below_its_limit_
 
 def test_what_could_not_be_answered_is_not_safe(upgrade: Upgrade) -> None:
     unknown = {row.model: row.unknown for row in upgrade.rows if row.unknown}
-    assert unknown.keys() == {"emulated", "only A", "broken"}
+    assert unknown.keys() == {"emulated", "only A", "broken", "lost"}
+    assert unknown["lost"] == ["did not run with B: a device_lost"]
     assert "no such operator" in unknown["broken"][0]
     assert "emulated: no times" in unknown["emulated"][0]
 
@@ -115,3 +132,39 @@ def test_an_upgrade_of_equal_versions_is_safe(tmp_path: Path) -> None:
         # and a version that was not measured is no answer
         with pytest.raises(InputError, match=r"no session with export=1\.4\.1; it measured default, export=1\.5\.1"):
             read_upgrade(opened, SWEEP_ID, "default", "export=1.4.1")
+
+
+def test_a_device_without_a_session_is_not_safe(tmp_path: Path) -> None:
+    maker = BundleMaker(tmp_path)
+    for number in range(8):
+        for model in ("same", f"same{B}"):
+            write(maker, model, number, device__name="phone")
+    maker.load()
+    with open_reader(maker.warehouse) as opened:
+        upgrade = read_upgrade(opened, SWEEP_ID, "default", "export=1.5.1,runner=1.5.1", ["phone", "board"])
+    assert (upgrade.answer, upgrade.findings) == ("inconclusive", ["board: not measured"])
+    assert "board" in upgrade.headline
+    assert json.loads(WRITERS[".json"](upgrade))["not_measured"] == ["board"]
+
+
+@pytest.mark.parametrize(
+    ("later", "answer"),
+    [({"model__pte_sha256": "b" * 64}, "safe"), (OF_B["export"], "not safe")],
+    ids=["pte", "export"],
+)
+def test_after_a_change_of_the_model_only_its_newest_sessions_count(
+    tmp_path: Path, later: dict[str, Any], answer: str
+) -> None:
+    # given a day on which B was slow to load, and the model was changed then
+    maker = BundleMaker(tmp_path)
+    for number in range(8):
+        write(maker, "m", number)
+        write(maker, f"m{B}", number, load_ns=9 * MS)
+    for number in range(8):
+        write(maker, "m", number, started_at="2026-11-20T05:00:00+00:00", model__pte_sha256="b" * 64)
+        write(maker, f"m{B}", number, started_at="2026-11-20T05:00:00+00:00", **later)
+    assert maker.load().refused == []
+    with open_reader(maker.warehouse) as opened:
+        upgrade = read_upgrade(opened, SWEEP_ID, "default", "export=1.5.1,runner=1.5.1")
+    assert upgrade.answer == answer
+    assert "9." not in upgrade.rows[0].load

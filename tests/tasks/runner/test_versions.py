@@ -1,17 +1,21 @@
 """Runners of several versions of ExecuTorch: each session gets one of the version that it states."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from devices.errors import InputError
 from tasks.bundle.cell import Use
 from tasks.export.process.environments import installed_version
 from tasks.measure.prepare import build_runners
 from tasks.runner.build_inputs import WheelError, find_build_inputs
-from tasks.runner.executorch_versions import ExecutorchVersions
-from tasks.runner.manifest import MANIFEST, PROGRAM, Runner, find_runner, publish_runner
+from tasks.runner.executorch_versions import ExecutorchVersions, read_versions
+from tasks.runner.manifest import MANIFEST, PROGRAM, Runner, RunnerError, find_runner, publish_runner
+from tasks.runner.register import register_runner
 from tasks.runner.toolchain import host_platform
 
 OWN = str(installed_version())
@@ -51,6 +55,10 @@ def test_a_registered_runner_serves_the_version_that_it_states_or_else_sessions_
     assert [find_runner(tmp_path / "runners", "linux-x86_64", use) for use in uses] == [stating, None, silent]
     runners = build_runners("linux-x86_64", uses[:1], tmp_path / "runners")
     assert (runners.by_use, runners.error) == ({uses[0]: stating}, None)
+    # but that a version cannot be built is stated if the runner is one of an earlier build
+    built = publish(tmp_path / "runners", "1.4.0", 5)
+    runners = build_runners("linux-x86_64", [Use("sme2_off", "timing", "1.4.0")], tmp_path / "runners")
+    assert (list(runners.by_use.values()), runners.error is not None) == ([built], True)
 
 
 def test_a_version_without_a_runtime_in_its_wheel_exports_alone_and_has_no_runner(tmp_path: Path) -> None:
@@ -58,3 +66,21 @@ def test_a_version_without_a_runtime_in_its_wheel_exports_alone_and_has_no_runne
     assert ExecutorchVersions.model_validate("1.5.0") == ExecutorchVersions(export="1.5.0", runner="1.5.0")
     with pytest.raises(WheelError, match=r"^executorch 1\.4\.1 .* 1\.5\.0 .*\{export: 1\.4\.1\}.*--executorch 1\.4\.1"):
         find_build_inputs(host_platform(), tmp_path / "runners", "1.4.1")
+
+
+@pytest.mark.parametrize("written", [1.5, "1.5", "abc", "\u0661.\u0665.\u0660", "../1.5.0", "1.5.0\n"])
+def test_what_is_no_version_is_refused_wherever_it_is_written(tmp_path: Path, written: Any) -> None:
+    text = str(written)
+    sentence = re.escape(f"`{text}` is not a version of ExecuTorch")
+    with pytest.raises(InputError, match=sentence):
+        read_versions(text)
+    with pytest.raises(ValidationError, match=sentence):
+        ExecutorchVersions.model_validate(written)
+    for field in ("export", "runner"):
+        with pytest.raises(ValidationError):
+            ExecutorchVersions.model_validate({field: written})
+    with pytest.raises(WheelError, match=sentence):
+        find_build_inputs(host_platform(), tmp_path / "runners", text)
+    use = Use("sme2_off", "timing", text)
+    with pytest.raises(RunnerError, match=sentence):
+        register_runner(tmp_path, tmp_path / "runners", platform="linux-x86_64", use=use, provenance="here")
