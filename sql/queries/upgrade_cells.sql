@@ -1,6 +1,6 @@
--- What an upgrade may change, for each name of a cell in timing of $sweep_id: how its sessions ended, codes and reasons of
--- those that did not succeed, figures of those that did, and what its export handed to delegates. Of several contents of
--- one name, the newest counts: after the model or the farm changed, or an export failed, within a day.
+-- What an upgrade may change, for each name of a cell in timing of $sweep_id: how its sessions ended, codes and reasons
+-- of those that did not succeed, figures of those that did, and what its export delegated. Of several contents of one
+-- name, the newest counts: after the model or the farm changed, or an export failed, within a day.
 WITH
 ended AS (
     SELECT *
@@ -9,10 +9,17 @@ ended AS (
         AND mode = 'timing'
         AND purpose IS NULL
         AND reason_code IS DISTINCT FROM 'first_session'
-    QUALIFY (pte_sha256, runner_sha256) IS NOT DISTINCT FROM last_value((pte_sha256, runner_sha256)) OVER (
-        PARTITION BY model, device, precision, variant, threads ORDER BY started_at, session_id
-        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-    )
+),
+newest AS (
+    SELECT
+        model,
+        device,
+        precision,
+        variant,
+        threads,
+        max_by({ 'pte': pte_sha256, 'runner': runner_sha256 }, (started_at, session_id)) AS content
+    FROM ended
+    GROUP BY model, device, precision, variant, threads
 ),
 placed AS (
     SELECT
@@ -44,10 +51,14 @@ SELECT
     any_value(portable)::BIGINT AS portable,
     coalesce(any_value(accuracy), 'not compared') AS accuracy
 FROM ended
+JOIN newest USING (model, device, precision, variant, threads)
 JOIN (SELECT model_id, pte_bytes FROM model) USING (model_id)
 LEFT JOIN placed USING (model_id)
 LEFT JOIN (SELECT cell, sweep_id, accuracy FROM cell_accuracy) USING (cell, sweep_id)
-WHERE reason_code IS NOT DISTINCT FROM 'export_failed'
-    OR session_id NOT IN (SELECT session_id FROM failed_session WHERE superseded)
+WHERE { 'pte': pte_sha256, 'runner': runner_sha256 } = content
+    AND (
+        reason_code IS NOT DISTINCT FROM 'export_failed'
+        OR session_id NOT IN (SELECT session_id FROM failed_session WHERE superseded)
+    )
 GROUP BY model, device, precision, variant, threads
 ORDER BY model, device, precision, variant, threads;
