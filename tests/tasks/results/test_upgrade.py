@@ -69,14 +69,10 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
             write(maker, f"{model}{B}", number, **changes)
         write(maker, "only A", number)
         # an upgrade does not cause what the device or its load did
-        for model, code in (("loaded", "load"), ("lost", "device_lost")):
+        for model, code, is_failed in (("loaded", "load", number == 0), ("lost", "device_lost", True)):
             write(maker, model, number)
-            failed = (
-                {"status": "failed", "reason_code": code, "reason": f"a {code}"}
-                if model == "lost" or not number
-                else {}
-            )
-            write(maker, f"{model}{B}", number, **failed)
+            failed: dict[str, Any] = {"status": "failed", "reason_code": code, "reason": f"a {code}"}
+            write(maker, f"{model}{B}", number, **(failed if is_failed else {}))
         # a language model whose export fails has no cases
         for case in ("tg64", "pp8"):
             write(maker, f"llm@{case}", number)
