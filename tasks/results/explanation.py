@@ -9,7 +9,7 @@ from typing import Any
 from devices.errors import InputError
 from tasks.bundle.failure_kinds import remedy
 from tasks.bundle.model_names import limit_series, unknown_series
-from tasks.bundle.runtime import base_model
+from tasks.bundle.runtime import base_model, parse_runtime
 from tasks.judge.figures import percent_change
 from tasks.judge.pairs import SERIES
 from tasks.results.addresses import night_page
@@ -255,20 +255,25 @@ def _verdict_text(row: JudgedRow) -> str:
 
 def _failure_remedies(reader: Reader, series: CellRow | CellFactsRow, nights: Sequence[Answers]) -> Iterator[Text]:
     """Yield what to do about sessions of a series without a result, a sentence for each reason code."""
-    model = base_model(reader.warehouse_names.get(series.model, series.model))
+    case = reader.warehouse_names.get(series.model, series.model)
     rows = [row for night in nights for row in night.rows(FailureRow) if not row.superseded]
     for code in dict.fromkeys(row.reason_code for row in rows):
-        again = f" {_export_again(model, series.precision)}" if code in _OF_EXPORT else ""
+        again = f" {_export_again(case, series.precision)}" if code in _OF_EXPORT else ""
         yield with_code(f"{remedy(code)}{again}".rstrip())
 
 
-def _export_again(model: str, precision: str) -> str:
-    """Return the command that repeats an export as a sentence; empty for a model that the warehouse does not locate."""
+def _export_again(case: str, precision: str) -> str:
+    """Return the command that repeats an export as a sentence.
+
+    Empty for a model that the warehouse does not locate, and for another version of ExecuTorch than the command's.
+    """
     from tasks.export.entry import is_factory_name  # slow to import, and few series failed
 
     # A model from a file is named relative to its sweep file, which the warehouse does not record.
+    model = base_model(case)
     command = shlex.join(["etfarm", "model", "export", model, "--precision", precision])
-    return f"`{command}` repeats the export." if is_factory_name(model) else ""
+    is_repeated = is_factory_name(model) and not parse_runtime(case).export
+    return f"`{command}` repeats the export." if is_repeated else ""
 
 
 def _remedy(reader: Reader, night: VerdictRow, sessions: Sequence[str]) -> Iterator[Text]:

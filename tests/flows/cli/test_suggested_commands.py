@@ -18,19 +18,21 @@ from tests.fixtures.warehouse import INACCURATE, BundleMaker
 
 READING = ("compare", "explain", "sql", "trace", "verdicts")
 NEW, FILE, LOST = "wrong", "./own.py:make", "team.lost:make"
+STATED = f"{LOST}@export=1.4.1"
 SAME, NIGHTS = 5, 7  # nights in which nothing changed, and all
 
 
 @pytest.fixture(scope="module")
 def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
-    """A model that got slower, one that got faster, three that cannot be exported, and one with inaccurate outputs that
+    """A model that got slower, one that got faster, four that cannot be exported, and one with inaccurate outputs that
     no earlier night has.
     """
     maker = BundleMaker(tmp_path_factory.mktemp("suggested"))
     for day in range(1, NIGHTS + 1):
-        for model, factor in (("slow", 1.2), ("fast", 0.8), ("broken", 1.0), (FILE, 1.0), (LOST, 1.0)):
+        for model, factor in (("slow", 1.2), ("fast", 0.8), ("broken", 1.0), (FILE, 1.0), (LOST, 1.0), (STATED, 1.0)):
             changes: dict[str, Any] = {"model__name": model, "model__pte_sha256": "p2" if day > SAME else "p1"}
-            if model in ("broken", FILE, LOST) and day == NIGHTS:
+            changes |= {"model__versions__executorch": "1.4.1"} if model == STATED else {}
+            if model in ("broken", FILE, LOST, STATED) and day == NIGHTS:
                 failed_night_of(maker, day, model__name=model)
             else:
                 night_of(maker, day, factor if day > SAME else 1.0, **changes)
@@ -52,8 +54,9 @@ def suggested(maker: BundleMaker) -> dict[str, list[str]]:
 def test_the_export_that_failed_is_named_by_the_command_that_repeats_it(command: Command, maker: BundleMaker) -> None:
     explained = command("explain", LOST, "--warehouse", maker.warehouse).out
     assert f"`etfarm model export {LOST} --precision fp32`" in explained
-    # but no command is named where the warehouse has only the name of a model, or a file beside an unknown sweep file
-    for name in ("broken", FILE):
+    # but no command is named where the warehouse has only the name of a model, or a file beside an unknown sweep file,
+    # or for another version of ExecuTorch, with which the command does not export
+    for name in ("broken", FILE, STATED):
         explained = command("explain", name, "--warehouse", maker.warehouse).out
         assert "run the sweep again" in explained
         assert "model export" not in explained
