@@ -54,7 +54,7 @@ def test_a_platform_whose_runner_fails_does_not_stop_the_others_and_waiting_asks
     # given a platform whose build takes its time, and one whose build ends with an error that nobody foresaw
     spec, may_end = SweepSpec.model_validate({"name": "smoke", "models": ["linear"]}), threading.Event()
 
-    def build(platform: str, _: Path) -> None:
+    def build(platform: str, _: Path, _version: str | None) -> None:
         may_end.wait(ENOUGH_S)
         if platform == "linux-odd":
             raise ZeroDivisionError("nobody\nexpected this")
