@@ -65,6 +65,12 @@ def without_options(case: str) -> str:
     return case_name(base_model(case), *stays)
 
 
+def without_versions(case: str) -> str:
+    """Return the name of a case without versions of ExecuTorch: what it measures with which run-time options."""
+    stays = (word for word, match in _words(case) if not match or match["key"] not in (EXPORT, RUNNER))
+    return case_name(base_model(case), *stays)
+
+
 def without_version(case: str, version: str | None) -> str:
     """Return the name of a case without one version of ExecuTorch, of the export and of the runner."""
     left_out = {f"{EXPORT}={version}", f"{RUNNER}={version}"}

@@ -8,7 +8,7 @@ from typing import Any
 
 from devices.errors import InputError
 from devices.platform import SIMULATED
-from tasks.bundle.runtime import without_runtime, without_version
+from tasks.bundle.runtime import without_runtime, without_version, without_versions
 from tasks.judge.verdicts.shift import half_interval_between_nights
 
 SINGLE = {"cell", "session"}
@@ -102,9 +102,10 @@ def nights_differ_by(a: MeasuredCell, b: MeasuredCell) -> float | None:
 
 def have_same_content(a: MeasuredCell, b: MeasuredCell) -> bool:
     """Return whether both are one content on one device, measured at two times: a difference is then the device's."""
-    if a.pte_sha256 is None or a.runner_sha256 is None:
+    if a.pte_sha256 is None or a.runner_sha256 is None or without_versions(a.model) != without_versions(b.model):
         return False
-    return all(getattr(a, name) == getattr(b, name) for name in (*SERIES, *_CONTENT))
+    # Versions that made the same program and the same runner are one content.
+    return all(getattr(a, name) == getattr(b, name) for name in (*SERIES[1:], *_CONTENT))
 
 
 def is_no_change(a: MeasuredCell, b: MeasuredCell) -> bool:

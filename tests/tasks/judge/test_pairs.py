@@ -88,6 +88,9 @@ def test_a_difference_is_the_device_s_only_if_both_cells_have_the_same_content_o
     assert have_same_content(TOY, NEXT)
     value: Any = 7 if changed in ("seed", "executions", "warmup_executions") else "other"
     assert not have_same_content(TOY, replace(NEXT, **{changed: value}))
+    # and versions that made the same program and runner are the same, options never
+    assert have_same_content(TOY, replace(NEXT, model="toy@export=1.4.1"))
+    assert not have_same_content(TOY, replace(NEXT, model="toy@load=mmap"))
     # and unknown content is never the same
     for unknown in ({"pte_sha256": None}, {"runner_sha256": None}):
         assert not have_same_content(*(replace(each, **unknown) for each in (TOY, NEXT)))  # type: ignore[arg-type]

@@ -24,6 +24,8 @@ OF_B: dict[str, dict[str, Any]] = {
     "same": {},
     "time": {"ms": 10.3},
     "faster": {"ms": 8},
+    # the same program on the same runner: the device changed
+    "unchanged": {"ms": 10.3, "model__pte_sha256": "p1"},
     "load below": {"load_ns": 5.9 * MS},
     "load": {"load_ns": 6.1 * MS},
     "memory below": {"model_peak_memory_bytes": 104 * MS},
@@ -66,7 +68,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         for model, changes in OF_B.items():
             device = {name: value for name, value in changes.items() if name.startswith("device")}
             write(maker, model, number, **device)
-            write(maker, f"{model}{B}", number, **changes)
+            write(maker, f"{model}{B}", number, **{"model__pte_sha256": "p2", **changes})
         write(maker, "only A", number)
         # an upgrade does not cause what the device or its load did
         for model, code, is_failed in (("loaded", "load", number == 0), ("lost", "device_lost", True)):
