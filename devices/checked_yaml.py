@@ -227,6 +227,8 @@ def _advice(error: ErrorDetails, model: type[BaseModel], node: yaml.Node) -> str
         return "required key is missing"
     if error["type"] == "model_type":
         return "must consist of keys and values"
+    if error["type"] == "literal_error" and error["ctx"]["expected"] == "True":
+        return "must be true, or the key must be removed"
     message = _NOT_A_NUMBER.get(error["type"]) or error["msg"].removeprefix("Value error, ")
     written = error["input"]
     is_simple = isinstance(written, str | int | float | bool)

@@ -44,6 +44,7 @@ def test_options_stand_in_the_name_of_a_case_in_one_form(options: dict[str, Any]
         (f"{{key: {'v' * 64}, unchecked: true}}", "of at most 63 characters"),
         ("{packed_cache: true, weight_cache: false}", "remove `weight_cache: false`"),
         ("{load: lazily}", "mmap_try_mlock"),
+        ("{packed_cache: false}", "must be true, or the key must be removed"),
     ],
 )
 def test_a_mistake_in_the_options_is_one_sentence_with_its_line(tmp_path: Path, options: str, sentence: str) -> None:
