@@ -1,7 +1,6 @@
 #include "first_start.h"
 
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,7 +97,17 @@ CacheFile::~CacheFile() {
   unlink(path_.c_str());
 }
 
-std::optional<int64_t> CacheFile::bytes() const {
+std::optional<int64_t> CacheFile::bytes() {
+  return stat(path_.c_str(), &written_) == 0 ? std::optional<int64_t>(written_.st_size) : std::nullopt;
+}
+
+void CacheFile::check_was_read() const {
+#if !defined(__APPLE__)  // which may record the time of a write to a mapped file late
   struct stat about {};
-  return stat(path_.c_str(), &about) == 0 ? std::optional<int64_t>(about.st_size) : std::nullopt;
+  if (written_.st_size == 0 || stat(path_.c_str(), &about) != 0) return;  // nothing to read
+  const auto &now = about.st_mtim, &then = written_.st_mtim;
+  if (now.tv_sec == then.tv_sec && now.tv_nsec == then.tv_nsec) return;
+  throw RunError("--cache_file=" + path_ + ": the second start wrote the cache again instead of reading it, since the "
+                 "first one could not complete it");
+#endif
 }

@@ -1,6 +1,8 @@
 // The first of two starts, which fills a cache on disk that the second one reads.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -24,9 +26,13 @@ class CacheFile {
   CacheFile(const CacheFile&) = delete;
   CacheFile& operator=(const CacheFile&) = delete;
 
-  // Returns its size; empty if no backend wrote it.
-  std::optional<int64_t> bytes() const;
+  // Returns its size after the first start; empty if no backend wrote it.
+  std::optional<int64_t> bytes();
+
+  // Throws RunError if it was written since: the second start was another first one.
+  void check_was_read() const;
 
  private:
   std::string path_;
+  struct stat written_ {};
 };

@@ -115,6 +115,7 @@ void measure(const Flags& flags, Stats& stats) {
     stats.cache_bytes = cache->bytes();
   }
   Model model = start(flags, options, stats);
+  if (cache) cache->check_was_read();
   execute_all(flags, model, stats);
   now_doing("wrote the results");
   if (flags.print_output != PrintOutput::none) print(model.describe_outputs(flags.print_output == PrintOutput::all));

@@ -48,6 +48,8 @@ def test_the_list_in_the_manual_is_the_list_in_the_code() -> None:
         (f"{LOAD}FlatBuffer verification failed; data may be truncated or corrupt (Error::X)", "damaged_program", 0),
         (f"{LOAD}XNN Runtime creation failed with code: xnn_status_out_of_memory", "out_of_memory", 0),
         (f"{LOAD}Reading from x at offset 2048: et_aligned_alloc(134217728, 16) failed", "out_of_memory", 0),
+        (f"{LOAD}reserve_space mmap 5165056 bytes failed (errno=12) (Error::Internal)", "out_of_memory", 0),
+        (f"{LOAD}reserve_space ftruncate to 4096 failed (errno=28) (Error::Internal)", "no_space_on_device", 0),
         (f"{FIRST}et_aligned_alloc(134217728, 16) failed (Error::MemoryAllocationFailed)", "out_of_memory", 0),
         ("executor_runner: std::bad_alloc", "out_of_memory", 0),
         (f"{FIRST}File /data/x.pte (off=0x0): mlock(0x7efe51244000, 64) failed: X (1) (Error::X)", "no_option", 0),

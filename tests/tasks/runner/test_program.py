@@ -82,6 +82,17 @@ def test_a_cache_on_disk_is_written_by_a_first_start_and_removed_at_the_end(
     assert not cache.exists()
 
 
+def test_a_cache_that_the_first_start_cannot_complete_is_no_second_start(
+    run: Program, model: str, tmp_path: Path
+) -> None:
+    # given a limit of files, in blocks of 512 bytes, that leaves no space for the index after the packed weights
+    cache = tmp_path / "packed.cache"
+    options = f"--backend_options=XnnpackBackend:weight_cache_enabled=true,packed_cache_path={cache}"
+    limited = Program(["sh", "-c", 'ulimit -f 800; exec "$@"', "sh", *run.command])
+    assert "the second start wrote the cache again" in limited(model, options, f"--cache_file={cache}").sentence(1)
+    assert not cache.exists()
+
+
 def test_the_calibration_load_needs_no_model_and_prints_its_time_in_nanoseconds(run: Program) -> None:
     ended = run("--calibrate")
     assert (ended.code, ended.err) == (0, "")
