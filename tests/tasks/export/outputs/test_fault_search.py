@@ -42,6 +42,7 @@ def fault_of(module: Any, inputs: tuple[Any, ...], **method: Any) -> dict[str, A
     return find_fault(case, torch.export.export(module, inputs), None)
 
 
+@pytest.mark.thorough
 def test_the_operator_is_found_between_others_with_its_module_line_and_element() -> None:
     fault = fault_of(Wrong(), VALUES)
     assert (fault["operator"], fault["module"], fault["kernel"]) == ("aten.exp.default", "exp", "XNNPACK")

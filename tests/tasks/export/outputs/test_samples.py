@@ -237,6 +237,7 @@ def test_samples_find_a_wrong_calibration(
     assert row.samples.calibrating == (6 if by_images else 0)
 
 
+@pytest.mark.thorough
 def test_an_export_has_the_figures_of_its_samples_and_the_files_if_they_are_kept(tmp_path: Path) -> None:
     folder = tmp_path / "samples"
     folder.mkdir()
