@@ -3,20 +3,19 @@
 -- row.
 CREATE OR REPLACE VIEW _differs AS
 WITH
-named AS NOT MATERIALIZED (
-    SELECT cell.* EXCLUDE (threads), coalesce(threads, -1) AS name_threads
-    FROM cell
-    JOIN cell_output USING (cell_id)
-    WHERE purpose IS NULL
-),
 -- Few names are ambiguous: the facts of their cells alone are read.
-ambiguous AS (
-    SELECT sweep_id, device, model, precision, variant, mode, name_threads, list(cell_id) AS cell_ids
-    FROM named
-    GROUP BY sweep_id, device, model, precision, variant, mode, name_threads
-    HAVING count(*) > 1
+namesake AS (
+    SELECT one.cell_id, one.cell, one.sweep_id, unnest([one.cell_id, other.cell_id]) AS member_id
+    FROM cell AS one
+    JOIN cell AS other USING (sweep_id, device, model, precision, variant, mode)
+    WHERE one.threads IS NOT DISTINCT FROM other.threads
+        AND one.cell_id <> other.cell_id
+        AND one.purpose IS NULL
+        AND other.purpose IS NULL
+        AND one.cell_id IN (SELECT cell_id FROM cell_output)
+        AND other.cell_id IN (SELECT cell_id FROM cell_output)
 ),
-stated AS NOT MATERIALIZED (
+stated AS (
     SELECT
         cell_id,
         [
@@ -38,22 +37,20 @@ stated AS NOT MATERIALIZED (
             { fact: 'warm-up', value: warmup_executions::VARCHAR }
         ] AS facts
     FROM cell
-),
-shared AS (
-    SELECT
-        sweep_id, device, model, precision, variant, mode, name_threads,
-        list_reduce(list(facts), LAMBDA one, other: list_intersect(one, other)) AS facts -- noqa
-    FROM (SELECT * EXCLUDE (cell_ids), unnest(cell_ids) AS cell_id FROM ambiguous)
-    JOIN stated USING (cell_id)
-    GROUP BY sweep_id, device, model, precision, variant, mode, name_threads
 )
 SELECT
-    cell_id,
+    namesake.cell_id,
     cell,
     sweep_id,
     -- What distinguishes it from others of the same name in the sweep, as a list of {fact, value}, NULL for an unknown
     -- value; NULL if there are none.
-    nullif(list_filter(stated.facts, LAMBDA each: NOT list_contains(shared.facts, each)), []) AS differs
-FROM named
-JOIN shared USING (sweep_id, device, model, precision, variant, mode, name_threads)
-JOIN stated USING (cell_id);
+    nullif(
+        list_filter(
+            any_value(facts) FILTER (member_id = namesake.cell_id),
+            LAMBDA each: list_bool_or(list_transform(list(facts), LAMBDA other: NOT list_contains(other, each)))
+        ),
+        []
+    ) AS differs
+FROM namesake
+JOIN LATERAL (SELECT facts FROM stated WHERE stated.cell_id = namesake.member_id) ON TRUE
+GROUP BY namesake.cell_id, cell, sweep_id;
