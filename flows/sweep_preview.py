@@ -119,7 +119,8 @@ def _preview_device(
     request: SweepRequest, plan: SweepPlan, device: DeviceSpec, answer: _DeviceAnswer, pace: "_SessionPace"
 ) -> DevicePreview:
     """Return what a device would measure, and add its part to `plan`."""
-    spec, workspace, name = request.spec, request.workspace, device.name
+    spec = request.spec.for_device(emulated=device.emulated)
+    workspace, name = request.workspace, device.name
     platform = device.platform or (answer.facts.platform if answer.facts else None)
     runners = runners_without_build(platform, runner_uses(spec), workspace.runners)
     planned = plan_sessions(spec, plan.sweep, name, answer.facts or Facts(), plan.exports, runners.by_use)

@@ -2,7 +2,7 @@
 
 Views with windows read all cells of a sweep even if one is asked for, which takes seconds where a sweep has 10,000.
 The same views on an excerpt answer at once, with the same rows: what a view returns for a cell depends on no other
-model, device or sweep, except verdicts and noise, which an excerpt lacks.
+model, device or sweep, except verdicts and noise, which an excerpt lacks, and the roof of its device, which it has.
 """
 
 import contextlib
@@ -20,8 +20,11 @@ _PARTS = {
     "part_cell": r"""
         SELECT cell_id FROM cell
         WHERE sweep_id = $sweep_id
-            AND (regexp_replace(model, '@[^@]*$', ''), device)
+            AND (
+                (regexp_replace(model, '@[^@]*$', ''), device)
                 IN (SELECT (regexp_replace(unnest($models), '@[^@]*$', ''), unnest($devices)))
+                OR _is_roof(model) AND device IN (SELECT unnest($devices))
+            )
         """,
     "part_session": "SELECT session_key FROM session_cell WHERE cell_id IN (FROM part_cell)",
     "part_run": "SELECT run_id FROM run WHERE session_key IN (FROM part_session)",

@@ -29,6 +29,7 @@ struct Flags {
   int output_execution = 1;  // whose outputs are written
   int untraced_executions = 0;
   int memory_reads = 0;
+  int cache_reads = 0;
   int cpu_threads = -1;  // -1: one thread per fast core
   std::string load_mode = "file";
   BackendOptionTexts backend_options;

@@ -23,6 +23,14 @@ void add_first_start(JsonObject& object, const Stats& stats) {
   object.add("cache_bytes", stats.cache_bytes);
 }
 
+void add_read_speeds(JsonObject& object, const Stats& stats) {
+  std::vector<JsonObject> speeds;
+  for (const ReadSpeed& each : stats.read_speeds) {
+    speeds.push_back(JsonObject().add("bytes", each.bytes).add("bytes_per_s", each.bytes_per_s));
+  }
+  object.add("read_speeds", speeds.empty() ? std::nullopt : std::optional(speeds));
+}
+
 std::optional<std::string> sme2_flag(const std::optional<Sme>& requested) {
   if (!requested) return std::nullopt;
   return *requested == Sme::sme2 ? "on" : *requested == Sme::sme1 ? "sme1" : "off";
@@ -43,6 +51,7 @@ std::string stats_json(const Stats& stats, const Flags& flags) {
   object.add("load_mode", flags.load_mode).add("backend_options", stats.backend_options);
   add_first_start(object, stats);
   object.add("memory_read_bytes_per_s", stats.memory_read_bytes_per_s).add("outputs_repeat", stats.outputs_repeat);
+  add_read_speeds(object, stats);
   object.add("threads_requested", flags.cpu_threads).add("threads_used", stats.threads_used);
   object.add("sme2_requested", sme2_flag(flags.sme2));
   add_hardware(object);

@@ -9,6 +9,7 @@
 #include "first_start.h"
 #include "flags.h"
 #include "json.h"
+#include "memory.h"
 #include "platform/peak_memory.h"
 
 struct Stats {
@@ -21,6 +22,7 @@ struct Stats {
   std::optional<ResidentMemory> model_memory;              // of the same moment
   std::optional<int64_t> peak_memory_bytes;        // after the last one, with all that was recorded
   std::optional<int64_t> memory_read_bytes_per_s;  // of as many threads; empty if it was not requested
+  std::vector<ReadSpeed> read_speeds;              // of several sizes; empty if they were not requested
   std::optional<bool> outputs_repeat;              // the last execution returned what the first did
   std::optional<int> threads_used;
   JsonObject backend_options;             // as the backends return them

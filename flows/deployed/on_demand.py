@@ -17,7 +17,7 @@ from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
 from flows.sweep import PARALLEL_STEPS, default_run_name, run_sweep
 from flows.sweep_result import notify_of_error
-from tasks.bundle.cell import Variant
+from tasks.bundle.cell import ROOF, Variant
 from tasks.bundle.values import first_mistake
 from tasks.export.recipes import RECIPES
 from tasks.export.zoo import MODELS
@@ -39,7 +39,9 @@ class Overrides(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    models: list[Annotated[str, one_of(sorted(MODELS))]] = Field(default=[], description="Models of the zoo.")
+    models: list[Annotated[str, one_of(sorted(MODELS.keys() - {ROOF}))]] = Field(
+        default=[], description="Models of the zoo."
+    )
     precisions: list[Annotated[str, one_of(list(RECIPES))]] = Field(default=[], description="Recipes.")
     variants: list[Variant] = Field(default=[], description="What XNNPACK may use: SME2, SME without SME2, or neither.")
     devices: list[str] = Field(

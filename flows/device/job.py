@@ -81,7 +81,8 @@ class DeviceJob(SweepJob):
         if self.batch is not None:
             return self.batch.sessions
         assert isinstance(self.spec, SweepSpec)
-        return plan_sessions(self.spec, self.sweep, self.device.name, self.probe.facts, exports, self.runners.by_use)
+        spec = self.spec.for_device(emulated=self.device.emulated)
+        return plan_sessions(spec, self.sweep, self.device.name, self.probe.facts, exports, self.runners.by_use)
 
     def plan(self, exports: ExportSnapshot, results: DeviceResults, discarded: str | None = None) -> DevicePlan:
         """Return what is left; `discarded` is the key of the session that an earlier plan of this start discards."""

@@ -141,11 +141,15 @@ succeeded AS (
         max_by(_commit(source_commit, source_author, source_is_dirty), started_at) AS source_commit,
         median(temperature_c) AS temperature_c,
         string_agg(DISTINCT governor, ', ' ORDER BY governor) AS governor,
-        CASE WHEN bool_and(charging) THEN 'charging' WHEN NOT bool_or(charging) THEN 'not charging' END AS battery
+        CASE WHEN bool_and(charging) THEN 'charging' WHEN NOT bool_or(charging) THEN 'not charging' END AS battery,
+        median(clock_mhz) AS clock_mhz
     FROM session_cell
     JOIN session USING (session_key)
     JOIN model USING (model_id)
     LEFT JOIN (SELECT * FROM device_conditions WHERE moment = 'before') USING (session_key)
+    LEFT JOIN (
+        SELECT session_key, frequency_mhz AS clock_mhz FROM device_conditions WHERE moment = 'after'
+    ) USING (session_key)
     WHERE cell_id IN (SELECT cell_id FROM touched_cell) AND status = 'succeeded'
     GROUP BY cell_id
 )

@@ -20,4 +20,11 @@ LEFT JOIN (
     JOIN device ON device.device_id = session.device_id AND device.name = part.device
     GROUP BY incident_id
 ) AS onsets USING (incident_id)
-ORDER BY closed_on IS NOT NULL, state <> 'confirmed', onset DESC, kind, subject;
+-- A device whose roof fell comes before the models of that night.
+ORDER BY
+    closed_on IS NOT NULL,
+    state <> 'confirmed' AND (kind <> 'device' OR roof_ratio IS NULL),
+    onset DESC,
+    kind <> 'device' OR roof_ratio IS NULL,
+    kind,
+    subject;

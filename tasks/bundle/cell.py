@@ -19,6 +19,8 @@ XNNPACK = "XnnpackBackend"
 """The id of XNNPACK in programs."""
 AS_IS = "as_is"
 """The precision of a .pte file that the farm did not export."""
+ROOF = "roof"
+"""The model of the zoo that measures what a device can do at most; the macro `_is_roof` is the same for SQL."""
 Status = Literal["succeeded", "failed", "invalid"]
 Purpose = Literal["same_night", "comparison", "bisection", "noise"]
 """Why two contents are measured interleaved, beside the matrix of a sweep."""

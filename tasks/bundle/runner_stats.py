@@ -10,6 +10,13 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from tasks.bundle.values import Count, SmallCount, SmallInt, formerly, require_counts
 
 
+class ReadSpeed(BaseModel, frozen=True, strict=True, extra="forbid"):
+    """How fast so many bytes are read again and again, on all threads."""
+
+    bytes: Count
+    bytes_per_s: Count
+
+
 class SessionColumns(BaseModel):
     """The statistics that are columns of `session`; None where the runner does not report them or ended before."""
 
@@ -27,6 +34,7 @@ class SessionColumns(BaseModel):
     cache_bytes: Count | None = None
     peak_memory_bytes: Annotated[Count | None, formerly("peak_memory_bytes", "peak_resident_bytes")] = None
     memory_read_bytes_per_s: Count | None = None
+    read_speeds: list[ReadSpeed] | None = None
     threads_used: SmallCount | None = None
     outputs_repeat: bool | None = None
     sme_hardware: bool | None = None

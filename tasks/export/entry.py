@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, model_se
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
+from tasks.bundle.cell import ROOF
 from tasks.export.generate_options import GenerateOptions
 from tasks.export.user_code import check_function, list_functions
 from tasks.export.zoo import MODELS
@@ -245,9 +246,10 @@ def _resolve_factory(written: str, folder: Path) -> str:
         path = _resolve_file(Path(written), folder)
         examples = " or ".join(f"`{written}:{name}`" for name in list_functions(path))
         raise ValueError(f"`{written}` names no function; write {examples or f'`{written}:make`, and define it there'}")
-    remedy = did_you_mean(written, MODELS) or (
+    models = sorted(MODELS.keys() - {ROOF})
+    remedy = did_you_mean(written, models) or (
         "; use package.module:factory, ./file.py:factory, ./model.pte, transformers:BertConfig, "
-        f"or a model of the zoo: {', '.join(sorted(MODELS))}"
+        f"or a model of the zoo: {', '.join(models)}"
     )
     raise ValueError(f"unknown model `{written}`{remedy}")
 

@@ -26,8 +26,17 @@ from tasks.store.files import hash_file, write_complete
 
 # The modules whose text decides the bytes of an export; a plan reads them, and imports none.
 _MODULES = {
-    "": ("convert", "factory", "from_transformers", "language_methods", "recipes", "references", "sources"),
-    "lowering": ("buffers", "delegation", "layers", "lower", "passes", "rewrites", "trial", "write"),
+    "": (
+        "convert",
+        "factory",
+        "from_transformers",
+        "language_methods",
+        "recipes",
+        "references",
+        "sources",
+        "xnnpack_work",
+    ),
+    "lowering": ("buffers", "delegation", "layers", "lower", "passes", "rewrites", "trial", "work", "write"),
     "outputs": ("difference", "fault_search", "randomness", "samples"),
     "tracing": ("inputs", "trace"),
 }

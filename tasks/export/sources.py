@@ -13,13 +13,14 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tasks.bundle.names import SOURCES
+from tasks.export.lowering.work import Work, has_fixed_sizes, operator_work
+from tasks.export.xnnpack_work import GraphWork, decompile_graph
 from tasks.store.files import write_complete
 
 logger = logging.getLogger(__name__)
@@ -76,11 +77,11 @@ def describe_sources(program: Any, etrecord: Any) -> dict[str, Any]:
     """Return the content of sources.json for a program (executorch's `Program`) and its ETRecord.
 
     `modules` are [path, class], `sources` [index of the module or null, operator, file line or null]. `methods` has the
-    instructions of each method: {chain, instruction, sources, graph_nodes}, for a delegate {chain, instruction,
-    backend, sources, nodes}. `nodes` are {kind, sources, graph_nodes, fused, clamp}; null for other backends than
-    XNNPACK. `graph_nodes` are names of the ETRecord. All sources of instructions and nodes are indexes into `sources`;
-    a node without any was inserted by the lowering. `clamp` are activations that became limits of the node's output:
-    XNNPACK runs them separately where an operator has no limits.
+    instructions of each method: {chain, instruction, sources, graph_nodes, work}, for a delegate {chain, instruction,
+    backend, sources, nodes}. `nodes` are {kind, sources, graph_nodes, work, fused, clamp, clamp_work}; null for other
+    backends than XNNPACK. `graph_nodes` are names of the ETRecord. All sources of instructions and nodes are indexes
+    into `sources`; a node without any was inserted by the lowering. `work` is a `Work`, null if unknown. `clamp` are
+    activations that became limits of the node's output: XNNPACK runs them separately where an operator has no limits.
     """
     import operator
 
@@ -153,11 +154,19 @@ def _describe_calls(
                     called = plan.operators[instruction.instr_args.op_index].name.replace("::", ".")
                     named = [node for node in nodes if _operator_name(node).startswith(f"{called}.")]
                     sources = entries.enter_all(named) if named else [entries.enter(node, called) for node in nodes[:1]]
-                    yield {**position, "sources": sources, "graph_nodes": [node.name for node in named or nodes[:1]]}
+                    names = [node.name for node in named or nodes[:1]]
+                    work = _common_work(named or nodes, is_in_place=called.endswith("_"))
+                    yield {**position, "sources": sources, "graph_nodes": names, "work": work}
                 case "DelegateCall":
                     delegate = plan.delegates[instruction.instr_args.delegate_index]
                     inside = {each: nodes_by_handle[each] for each in instruction_handles if each in nodes_by_handle}
                     yield {**position, "backend": delegate.id, **_describe_delegate(program, delegate, inside, entries)}
+
+
+def _common_work(nodes: list[Any], *, is_in_place: bool) -> Work | None:
+    """Return the work of a kernel that is one of the nodes; None if these differ, or if it is unknown."""
+    works = {operator_work(node, is_in_place=is_in_place) for node in nodes}
+    return works.pop() if len(works) == 1 else None
 
 
 def _describe_delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], entries: _Entries) -> dict[str, Any]:
@@ -166,13 +175,15 @@ def _describe_delegate(program: Any, delegate: Any, inside: dict[int, list[Any]]
     described: dict[str, Any] = {"sources": entries.enter_all(computing), "nodes": None}
     if delegate.id != _XNNPACK:
         return described
-    graph = _xnnpack_graph(bytes(program.backend_delegate_data[delegate.processed.index].data))
+    graph = decompile_graph(bytes(program.backend_delegate_data[delegate.processed.index].data))
     fused = _find_fused(inside, {node["debug_handle"] for node in graph["xnodes"]})
     quantized = {
         value["xvalue_union"]["tensor_value"]["id_out"]
         for value in graph["xvalues"]
         if value["xvalue_union_type"] == "XNNQuantizedTensorValue"
     }
+    has_sizes = all(has_fixed_sizes(node) for nodes in inside.values() for node in nodes)
+    graph_work = GraphWork(graph) if has_sizes else None  # a graph has the largest sizes only
     described["nodes"] = []
     for xnn_node in graph["xnodes"]:
         kind, handle = xnn_node["xnode_union_type"], xnn_node["debug_handle"]
@@ -187,12 +198,14 @@ def _describe_delegate(program: Any, delegate: Any, inside: dict[int, list[Any]]
         computed = [each for each in nodes if _has_operator(operators, each)] or computes
         node: dict[str, Any] = {"kind": kind, "sources": entries.enter_all(computed)}
         node["graph_nodes"] = [each.name for each in computed]
+        node["work"] = graph_work and graph_work.of_node(xnn_node)
         if handle in fused and kind != "XNNConvert":  # fused operators are listed once
             with_node = fused.pop(handle)
             limits = [each for each in with_node if xnn_node.get("output_min_max") and _has_operator(_LIMITS, each)]
             for key, nodes in (("fused", [each for each in with_node if each not in limits]), ("clamp", limits)):
                 if nodes:
                     node[key] = entries.enter_all(nodes)
+            node |= {"clamp_work": graph_work.of_clamp(xnn_node)} if limits and graph_work else {}
         described["nodes"].append(node)
     return described
 
@@ -214,28 +227,6 @@ def _find_fused(inside: dict[int, list[Any]], present: set[int]) -> dict[int, li
                 if before is not None:
                     fused[handle_by_node[before]].append(node)
     return fused
-
-
-def _xnnpack_graph(processed: bytes) -> dict[str, Any]:
-    """Return XNNPACK's graph in a delegate's data, in the form of its schema.fbs; infinities and NaN become None."""
-    import importlib.resources
-
-    from executorch.backends.xnnpack.serialization.xnnpack_graph_serialize import XNNHeader
-    from executorch.exir._serialize._flatbuffer import _flatc_decompile
-
-    header = XNNHeader.from_bytes(processed[: XNNHeader.EXPECTED_LENGTH])
-    with tempfile.TemporaryDirectory() as folder:
-        schema = Path(folder, "schema.fbs")
-        schema.write_bytes(
-            importlib.resources.files("executorch.backends.xnnpack.serialization").joinpath("schema.fbs").read_bytes()
-        )
-        data = Path(folder, "graph.bin")
-        data.write_bytes(processed[header.flatbuffer_offset : header.flatbuffer_offset + header.flatbuffer_size])
-        _flatc_decompile(folder, str(schema), str(data), ["--raw-binary"])
-        # Limits of activations may be infinite, which JSON cannot represent.
-        text = re.sub(r": -?(?:inf|nan)\b", ": null", Path(folder, "graph.json").read_text(encoding="utf-8"))
-        graph: dict[str, Any] = json.loads(text)
-    return graph
 
 
 def _has_operator(names: tuple[str, ...], node: Any) -> bool:

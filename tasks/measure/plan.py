@@ -11,9 +11,10 @@ from itertools import chain
 
 from devices.ondevice.facts import Facts
 from devices.platform import PLATFORM_FACTS
-from tasks.bundle.cell import Cell, Mode, Use, Variant
+from tasks.bundle.cell import ROOF, Cell, Mode, Use, Variant
 from tasks.bundle.record import SessionRecord, SweepNight
-from tasks.bundle.runtime import case_name, without_runtime
+from tasks.bundle.robust_statistics import ALERT_SESSIONS
+from tasks.bundle.runtime import base_model, case_name, without_runtime
 from tasks.bundle.variant_word import variant_word
 from tasks.export.exported import Export
 from tasks.measure.sweep_file import SweepSpec, ThreadCount
@@ -96,7 +97,8 @@ def plan_device(
     Variants and modes that the device cannot run by its `facts` are left out; if that is unknown, their sessions may
     fail. Each round of repetitions visits all cells in a seeded order, with versions, options and variants of what is
     measured next to each other and swapped in every round (ABBA): drift of the device affects all equally. The first
-    session is discarded automatically. The modes other than timing come last, with one session per cell.
+    session is discarded automatically. The modes other than timing come last, with one session per cell. The roof has
+    no more sessions than a verdict needs, and these in timing only.
     """
     variants = possible_variants(spec.variants, facts)
     subjects = _subjects(spec, facts, exports)
@@ -115,6 +117,8 @@ def plan_device(
         for number in range(spec.sessions):
             order.shuffle(subjects)
             for subject in subjects:
+                if _is_roof(subject[0]) and number >= ALERT_SESSIONS:
+                    continue
                 cells = [(group, variant) for group in subject for variant in variants]
                 planned += [session(*cell, "timing", number) for cell in (cells if number % 2 == 0 else cells[::-1])]
         # A session without an export or a runner does not run and would not warm up the device.
@@ -124,7 +128,7 @@ def plan_device(
     selecting = {name for name, platform in PLATFORM_FACTS.items() if platform.shows_selected_kernels}
     can_select = facts.platform is None or facts.platform in selecting
     evidence = [mode for mode in spec.modes if mode != "timing" and (mode != "selected" or can_select)]
-    groups = list(chain(*subjects))
+    groups = [group for group in chain(*subjects) if not _is_roof(group)]
     return planned + [session(group, variant, mode, 0) for mode in evidence for group in groups for variant in variants]
 
 
@@ -143,6 +147,10 @@ def _subjects(spec: SweepSpec, facts: Facts, exports: Mapping[tuple[str, str], S
                     (case_name(name, of_run), precision, export, threads) for of_run in spec.runtimes_of(entry)
                 ]
     return list(subjects.values())
+
+
+def _is_roof(group: _Group) -> bool:
+    return base_model(group[0]) == ROOF
 
 
 def possible_variants(variants: Iterable[Variant], facts: Facts) -> list[Variant]:

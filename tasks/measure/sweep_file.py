@@ -11,7 +11,7 @@ from devices.checked_yaml import load_checked
 from devices.errors import FarmError, InputError
 from devices.start_limits import Limits
 from devices.suggest import did_you_mean
-from tasks.bundle.cell import AS_IS, Mode, Variant
+from tasks.bundle.cell import AS_IS, ROOF, Mode, Variant
 from tasks.bundle.model_names import find_model, short_names
 from tasks.bundle.robust_statistics import ALERT_SESSIONS, MIN_SESSIONS
 from tasks.bundle.runtime import EXPORT, Runtime, base_model, case_name, parse_runtime
@@ -42,6 +42,9 @@ Precision = Annotated[
 def _matching(pattern: re.Pattern[str]) -> Any:
     """Return what an editor checks; the validator states the mistake in a sentence."""
     return {"pattern": f"^{pattern.pattern}$"}
+
+
+_ROOF_ENTRY = ModelEntry(name=ROOF)
 
 
 class MeasurementSettings(BaseModel, extra="forbid", frozen=True):
@@ -123,6 +126,14 @@ class SweepSpec(MeasurementSettings, frozen=True):
             "on a night: 0 for none, or 5 or more."
         ),
     )
+    roof: bool = Field(
+        default=False,
+        description=(
+            "Also measures what each device can do at most, with which operators are compared: a large matrix product "
+            "in each precision, variant and number of threads, in at most 8 sessions, and how fast memory and caches "
+            "are read. Emulated devices are left out."
+        ),
+    )
     finish_by: str | None = Field(
         default=None,
         json_schema_extra=_matching(_CLOCK_TIME),
@@ -166,6 +177,8 @@ class SweepSpec(MeasurementSettings, frozen=True):
     def _each_name_once(cls, models: list[ModelEntry]) -> list[ModelEntry]:
         names = [model.name for model in models]
         for name in names:
+            if base_model(name) == ROOF:
+                raise ValueError(f"`{ROOF}` is not a model; remove it and write `roof: true`")
             if names.count(name) > 1:
                 raise ValueError(f"duplicate model `{name}`; remove one or set another `name`")
         return models
@@ -174,15 +187,20 @@ class SweepSpec(MeasurementSettings, frozen=True):
     def pairs(self) -> list[tuple[ModelEntry, str]]:
         """Each model with each recipe; a .pte file that exists already is not converted and has one, `as_is`.
 
-        A model that a stated version of ExecuTorch exports is another model, `name@export=1.4.1`.
+        With `roof`, its matrix product is one of them. A model that a stated version of ExecuTorch exports is another
+        model, `name@export=1.4.1`.
         """
         versions = list(dict.fromkeys(each.export for each in self.executorch))
         return [
             (model.model_copy(update={"name": case_name(model.name, f"{EXPORT}={version}" if version else "")}), recipe)
-            for model in self.models
+            for model in (*self.models, *([_ROOF_ENTRY] if self.roof else ()))
             for version in ([None] if model.pte else versions)
             for recipe in ([AS_IS] if model.pte else self.precisions)
         ]
+
+    def for_device(self, *, emulated: bool) -> "SweepSpec":
+        """Return what a device measures: times of an emulated one mean nothing, so it has no roof."""
+        return self.model_copy(update={"roof": False}) if emulated else self
 
     def runtimes_of(self, entry: ModelEntry) -> list[str]:
         """Return what executes a model of `pairs`: the words that its cases add to their names; empty by default."""
@@ -263,6 +281,7 @@ class SweepFilter(BaseModel, extra="forbid", frozen=True):
         # Without a recipe only .pte files are left, which no recipe concerns.
         precisions = [each for each in precisions if each != AS_IS] or spec.precisions
         changed = {"models": models, "precisions": precisions, "variants": variants, "noise_sessions": 0}
+        changed["roof"] = spec.roof and not self.models
         return spec.model_copy(update=changed)
 
 

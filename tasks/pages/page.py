@@ -74,6 +74,33 @@ class StackChart:
 
 
 @dataclass(frozen=True)
+class Dot:
+    """A point of a scatter; all lengths are shares, 0 to 1, of the drawing, and `weight` of its largest dot."""
+
+    label: str
+    x: float
+    y: float
+    weight: float
+    hue: str
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Dots over two axes, with lines of such positions (HTML only: a table beside it has the same numbers)."""
+
+    kind: ClassVar[str] = "scatter"
+    title: str
+    axes: tuple[str, str]
+    """Titles of the horizontal and the vertical axis."""
+    x_ticks: Sequence[tuple[float, str]]
+    y_ticks: Sequence[tuple[float, str]]
+    lines: Sequence[Sequence[tuple[float, float]]]
+    dots: Sequence[Dot]
+    legend: Sequence[tuple[str, str]]
+    """Hue and meaning."""
+
+
+@dataclass(frozen=True)
 class Chart:
     """A chart that a browser draws (pages of the site only), and the table of its values behind it.
 
@@ -144,7 +171,7 @@ class Heading:
     text: Text
 
 
-Block = Paragraph | Points | Table | BarChart | StackChart | Chart | Choice | Histories | Log | Fold | Heading
+Block = Paragraph | Points | Table | BarChart | StackChart | Scatter | Chart | Choice | Histories | Log | Fold | Heading
 
 
 @dataclass(frozen=True)

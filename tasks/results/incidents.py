@@ -65,6 +65,8 @@ class IncidentRow(Row):
     ratio: Annotated[float | None, ChangePercent("Largest change", "of its series, when it was confirmed")]
     low: Annotated[float | None, Interval("95 % interval", "of that change")]
     high: float | None
+    roof_ratio: float | None
+    """How many times as long the product of the roof took in the night of the onset, if it took longer."""
     value: float | None
     baseline_value: float | None
     changed: Annotated[
@@ -151,11 +153,19 @@ class IncidentRow(Row):
             parts.append(self.reason)
         elif self.changed:
             parts.append(f"changed: {self.changed}")
+        parts.append(self.roof_text)
         parts.append(self.commits_text or "")
         parts.append(self.missing_text if self.state == "suspected" else "")
         ended = f", {self.state} on {self.closed_on}" if self.closed_on else ""
         text = "; ".join(filter(None, parts))
         return f"{self.title} since {self.onset}{ended} ({self.state}, incident {self.incident_id}): {text}"
+
+    @property
+    def roof_text(self) -> str:
+        """That the device itself could do less in the night of the onset; empty if it could not, or it is unknown."""
+        if self.roof_ratio is None:
+            return ""
+        return f"the device's roof fell by {100 * (1 - 1 / self.roof_ratio):.0f} % that night"
 
     @property
     def missing_text(self) -> str:
@@ -178,7 +188,8 @@ class IncidentRow(Row):
     def changed_cell(self, cell: Cell) -> Cell:
         """Return what changed, or why there is no result or it does not count; then an operator, and the commits."""
         why = self.reason if self.kind in ("accuracy", "failure") else self.changed
-        parts = [part for part in (why, *self.graph[:1], self.commits_text, self.missing_text) if part]
+        texts = (why, self.roof_text, *self.graph[:1], self.commits_text, self.missing_text)
+        parts = [part for part in texts if part]
         return Cell(with_code("; ".join(parts))) if parts else cell
 
     def subject_cell(self, _cell: Cell) -> Cell:

@@ -1,4 +1,4 @@
-"""From which module, operator and line of the model each operator of a session comes: rows of `node_source`.
+"""Module, operator, line of the model, and work of each operator of a session: rows of `node_source`.
 
 tasks/rows/alignment.py assigns operators of a delegate to nodes of XNNPACK's graph.
 """
@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from devices.untrusted import read_json
 from tasks.bundle.names import SOURCES
 from tasks.bundle.record import BundleError, SessionRecord
-from tasks.bundle.values import SmallCount, first_mistake
+from tasks.bundle.values import Count, SmallCount, first_mistake
 from tasks.etdump.columns import Etdump
 from tasks.etdump.tree import TreeNode, build_runs, several_methods
 from tasks.rows.alignment import align
@@ -30,13 +30,20 @@ _LEFT_OUT = "did not run: XNNPACK fused it into another operator or removed it"
 _EVENT_COLUMNS = ("module_path", "file_line", "source_operator", "fused_with", "certainty")
 
 
+_Work = tuple[Count, Count]
+"""Multiply-accumulates and bytes."""
+
+
 class _Node(BaseModel, extra="forbid", frozen=True):
     kind: str
     sources: list[SmallCount]
     graph_nodes: list[str] = []
+    work: _Work | None = None
     fused: list[SmallCount] = []
     clamp: list[SmallCount] = []
     """Activations that limit its output or run after it."""
+    clamp_work: _Work | None = None
+    """Of these, where they run after it."""
 
 
 class _Instruction(BaseModel, extra="forbid", frozen=True):
@@ -44,6 +51,7 @@ class _Instruction(BaseModel, extra="forbid", frozen=True):
     instruction: SmallCount
     sources: list[SmallCount]
     graph_nodes: list[str] = []
+    work: _Work | None = None
     backend: str | None = None
     nodes: list[_Node] | None = None
 
@@ -124,7 +132,8 @@ def node_sources(sources: Sources, tree: Sequence[TreeNode]) -> Iterator[dict[st
             listed = sources.instructions.get((node.chain_index, node.instruction_id))
             chosen = [sources.sources[i] for i in listed.sources] if listed else []
             names = {"graph_nodes": listed.graph_nodes if listed else []}
-            yield {**_instruction_key(node), "node": index, **names, **_describe(chosen, _NOT_LISTED)}
+            work = _work_columns([listed.work] if listed else [])
+            yield {**_instruction_key(node), "node": index, **names, **work, **_describe(chosen, _NOT_LISTED)}
     for operators in inside.values():
         yield from _delegate_rows(sources, tree, operators)
 
@@ -151,7 +160,8 @@ def _delegate_rows(sources: Sources, tree: Sequence[TreeNode], operators: list[i
 
     `operators` are indexes into the tree, in the order in which they ran. An operator with one possible node gets its
     sources; with several, what their sources have in common; with none, it is unknown. For example, one `Convolution`
-    may be either of two nodes XNNConv2d: its row states what both share, and neither counts as not executed.
+    may be either of two nodes XNNConv2d: its row states what both share, and neither counts as not executed. Its work
+    is known if both have the same.
     """
     instruction = _instruction_key(tree[operators[0]])
     listed = sources.instructions.get((instruction["chain_index"], instruction["instruction_id"]))
@@ -169,6 +179,7 @@ def _delegate_rows(sources: Sources, tree: Sequence[TreeNode], operators: list[i
     for index, candidates in zip(operators, aligned, strict=True):
         row: dict[str, Any] = {**instruction, "node": index}
         possible_nodes = [nodes[candidate] for candidate in candidates]
+        row |= _work_columns([node.work for node in possible_nodes])
         if not candidates:
             yield {**row, **_unknown(all_sources, cause)}
         elif len(candidates) == 1:
@@ -194,7 +205,13 @@ def _with_clamps(nodes: Sequence[_Node]) -> Iterator[_Node]:
     for node in nodes:
         yield node
         if node.clamp:
-            yield _Clamp(kind="XNNClamp", sources=node.clamp)
+            yield _Clamp(kind="XNNClamp", sources=node.clamp, work=node.clamp_work)
+
+
+def _work_columns(works: Sequence[_Work | None]) -> dict[str, int | None]:
+    """Return the work that all candidates have; None if they differ or it is unknown."""
+    macs, bytes_moved = (set(works).pop() if len(set(works)) == 1 else None) or (None, None)
+    return {"macs": macs, "bytes": bytes_moved}
 
 
 def _instruction_key(node: TreeNode) -> dict[str, Any]:

@@ -39,6 +39,23 @@ def test_an_incident_keeps_what_changed_at_its_onset(maker: BundleMaker) -> None
         assert not re.search("Author [bc]|Change [bc]", text)
 
 
+def test_a_device_whose_roof_fell_comes_before_its_models_and_these_name_it(maker: BundleMaker) -> None:
+    # given a model and the roof, and a night in which both are slower: the model has another file, the roof has not
+    roof = {"model__name": "roof", "model__pte_sha256": "r1"}
+    for day in range(1, 11):
+        night_of(maker, day, 1.25 if day > 8 else 1.0, **roof)
+        night_of(maker, day, 1.25 if day > 8 else 1.0, model__pte_sha256="p2" if day > 8 else "p1")
+        night_of(maker, day, 1.25 if day > 8 else 1.0, model__name="same", model__pte_sha256="p3")
+    maker.load()
+    with open_reader(maker.warehouse) as reader:
+        of_device, of_model = read_incidents(reader)
+    assert (of_device.kind, of_device.models, of_model.kind, of_model.models) == ("device", ["same"], "model", ["toy"])
+    # then both state by how much less the device could do: its product takes 1.25 times as long
+    for incident in (of_device, of_model):
+        assert "roof fell by 20 %" in incident.line
+        assert "roof fell by 20 %" in plain_text(incident.changed_cell(Cell("")).text)
+
+
 def test_the_good_nights_of_an_incident_that_came_back_name_none(maker: BundleMaker) -> None:
     # given a regression that was reverted, and the revert reverted
     week_of(maker, sessions=5)

@@ -1,4 +1,4 @@
--- Reads: incident_part, _cell_facts
+-- Reads: incident_part, _cell_facts, series_verdict, series
 -- Incidents: what got worse from one cause, over all series, devices and figures that it moved, until it is closed.
 -- What changed is what differs between the last good night and the onset, whatever changed later.
 CREATE OR REPLACE VIEW incident AS
@@ -49,6 +49,17 @@ whole AS (
         ) AS nearest
     FROM part
     GROUP BY incident_id
+),
+-- Nights in which the roof of a device was lower: its product took longer.
+lower_roof AS (
+    SELECT device, night, max(ratio) AS ratio
+    FROM series_verdict
+    JOIN series USING (series_id)
+    WHERE _is_roof(model)
+        AND metric = 'latency'
+        AND verdict IN ('device slower', 'unclear', 'suspected', 'regression')
+        AND ratio > 1
+    GROUP BY device, night
 )
 SELECT
     -- Id of the incident, for `etfarm decisions`: the same in every warehouse that has its nights.
@@ -79,8 +90,8 @@ SELECT
             )
         ) = 0
     ) AS good_nights,
-    -- Models that it made worse.
-    models,
+    -- Models that it made worse; the roof of a device only where it made no model worse.
+    coalesce(nullif(list_filter(models, LAMBDA each: NOT _is_roof(each)), []), models) AS models,
     -- Devices on which it made them worse.
     devices,
     -- Precisions in which it did.
@@ -97,6 +108,13 @@ SELECT
     worst.low AS low,
     -- Upper end of its 95 % interval; NULL if there is none.
     worst.high AS high,
+    -- How many times as long the roof's product took on its device in the night of the onset: then the device is slower,
+    -- whatever else changed. NULL if that night shows none.
+    (
+        SELECT max(lower_roof.ratio)
+        FROM lower_roof
+        WHERE lower_roof.night = whole.onset AND list_contains(whole.devices, lower_roof.device)
+    ) AS roof_ratio,
     -- The figure of that change.
     worst.metric AS metric,
     -- Its device.

@@ -1,5 +1,5 @@
 -- Reads: cell, cell_time
--- Cells that count as latency, with the sessions and runs that enter statistics, and their time: the mean of the runs
+-- Cells that count as latency of a model, with the sessions and runs that enter statistics, and their time: the mean of the runs
 -- in the middle half of the sessions in the middle half.
 CREATE OR REPLACE VIEW _cell AS
 SELECT
@@ -12,4 +12,4 @@ SELECT
     execute_ns / typical_runs / 1e6 AS cell_ms
 FROM cell
 JOIN cell_time USING (cell_id)
-WHERE purpose IS NULL;
+WHERE purpose IS NULL AND NOT _is_roof(model);

@@ -1,11 +1,10 @@
-"""Describe a lowered method: operators in delegates, portable ones with the reason, and the work of an execution."""
+"""Describe a lowered method: operators in delegates, and portable ones with the reason."""
 
 import logging
 import operator
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import prod
 from typing import Any
 
 _PARTITIONER_LOGGER = "executorch.backends.xnnpack.partition"
@@ -126,65 +125,3 @@ def partitioner_reasons() -> Iterator[dict[str, list[str]]]:
         partitioner.removeHandler(listener)
         partitioner.setLevel(before[0])
         partitioner.propagate = before[1]
-
-
-def count_macs(program: Any) -> int | None:
-    """Return the multiply-accumulates of a lowered method; None if a size is dynamic, or with branches."""
-    delegates = _delegates(program)
-    if len(delegates) < sum(1 for _ in program.graph_module.children()):  # the other children are branches
-        return None
-    graphs = [program.graph, *(delegate.original_module.graph for delegate in delegates)]
-    macs = [_macs(node) for graph in graphs for node in graph.nodes if node.op == "call_function"]
-    return None if None in macs else sum(each or 0 for each in macs)
-
-
-def _macs(node: Any) -> int | None:
-    """Return the elements of a node's result times the products in each; 0 for others, None for dynamic sizes."""
-    match operator_name(node.target):
-        case "aten.linear.default" | "aten.mm.default" | "aten.bmm.default":
-            sizes = (*_shape(node), *_shape(node.args[0])[-1:])
-        case "aten.addmm.default" | "aten.baddbmm.default":
-            sizes = (*_shape(node), *_shape(node.args[1])[-1:])
-        case "aten.convolution.default":
-            is_transposed = node.args[6]  # then each element of the input is multiplied
-            sizes = (*_shape(node.args[0] if is_transposed else node), *_shape(node.args[1])[1:])
-        case _:
-            return 0
-    return prod(sizes) if all(isinstance(size, int) for size in sizes) else None
-
-
-def count_read_bytes(program: Any) -> int:
-    """Return the bytes of weights (as in the .pte) and state that an execution reads, looked-up rows only."""
-    import torch
-
-    graph_bytes, stored_bytes = 0, dict[str, int]()  # by the key of the data, which delegates may share
-    for delegate in _delegates(program):
-        graph_bytes += len(delegate.processed_bytes)
-        if (stored := delegate.named_data_store_output) is not None:
-            stored_bytes |= {key: len(stored.buffers[entry.buffer_index]) for key, entry in stored.pte_data.items()}
-    outside_bytes, signature = 0, program.graph_signature
-    weights_and_state = {
-        **signature.inputs_to_parameters,
-        **signature.inputs_to_buffers,
-        **signature.inputs_to_lifted_tensor_constants,
-    }
-    for node in program.graph.find_nodes(op="placeholder"):
-        if node.name in weights_and_state and node.users:
-            value = node.meta["val"]
-            rows = 0
-            for user in node.users:
-                read = user.meta.get("val")  # of `embedding_bag`, a tuple
-                is_tensor = isinstance(read, torch.Tensor) and all(isinstance(size, int) for size in read.shape)
-                is_look_up = "embedding" in str(user.target) and is_tensor
-                rows += prod(_shape(user)[:-1]) if is_look_up else value.shape[0] if value.dim() else 1
-            is_part = value.dim() and rows < value.shape[0]
-            outside_bytes += value.nbytes * rows // value.shape[0] if is_part else value.nbytes
-    return graph_bytes + sum(stored_bytes.values()) + outside_bytes
-
-
-def _delegates(program: Any) -> list[Any]:
-    return [each for each in program.graph_module.children() if hasattr(each, "original_module")]
-
-
-def _shape(node: Any) -> tuple[Any, ...]:
-    return tuple(node.meta["val"].shape)

@@ -18,9 +18,7 @@ from tasks.export.lowering.buffers import give_values_the_rank_of_caches, keep_i
 from tasks.export.lowering.delegation import (
     Operators,
     count_called,
-    count_macs,
     count_operators,
-    count_read_bytes,
     list_operators,
     make_partitioner,
     partitioner_reasons,
@@ -30,6 +28,7 @@ from tasks.export.lowering.layers import check_converted, list_layers, list_type
 from tasks.export.lowering.passes import LeftOut, Passes
 from tasks.export.lowering.rewrites import attention_as_products, parts_as_slices
 from tasks.export.lowering.trial import Trial, execute_on_host
+from tasks.export.lowering.work import count_macs, count_read_bytes
 from tasks.export.lowering.write import write_program
 from tasks.export.outputs.fault_search import OutputError, find_fault, output_error
 from tasks.export.outputs.randomness import SEARCH, draws_in, find_random

@@ -33,6 +33,7 @@ MODELS: dict[str, Callable[[], Any]] = {
         operators.conv,
         operators.batch_matmul,
         operators.gemm,
+        operators.roof,
     )
 }
 

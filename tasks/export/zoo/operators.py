@@ -51,6 +51,13 @@ def batch_matmul() -> Example:
     return BatchMatmul(), (torch.randn(4, 64, 64), torch.randn(4, 64, 64))
 
 
+def roof() -> Example:
+    """Return one linear layer, (512, 512) -> (512, 512): large enough that computing is the limit."""
+    import torch
+
+    return torch.nn.Linear(512, 512), (torch.randn(512, 512),)
+
+
 # Rows, inputs and outputs: a 1x1 convolution of MobileNetV2 at 56x56 and one at 7x7, a layer of bert_mini, vit_tiny and
 # whisper_tiny_encoder, and of decoder_small for one token.
 _SIZES = ((3136, 24, 144), (49, 320, 1280), (128, 256, 1024), (197, 192, 768), (1500, 384, 1536), (1, 384, 1024))

@@ -12,8 +12,9 @@ from devices.ondevice.facts import Facts
 from devices.ondevice.store import Content, blob_path, put_tree, tree_path
 from devices.start_limits import Limits
 from devices.untrusted import read_json
-from tasks.bundle.cell import XNNPACK
+from tasks.bundle.cell import ROOF, XNNPACK
 from tasks.bundle.names import PROFILE, SELECTED
+from tasks.bundle.runtime import base_model
 from tasks.bundle.runtime_options import Options, runner_flags, settings
 from tasks.export.entry import AccuracyRequirement
 from tasks.export.exported import FORWARD, Case, Export, Tensors
@@ -82,8 +83,10 @@ def runner_command(session: PlannedSession, context: SessionContext, folder: str
             command.append(
                 f"--untraced_executions={min(cell.executions, cell.warmup_executions + _UNTRACED_EXECUTIONS)}"
             )
-        if cell.mode == "timing" and context.export.case.tokens:
+        is_roof = base_model(cell.model) == ROOF
+        if cell.mode == "timing" and (context.export.case.tokens or is_roof):
             command.append(f"--memory_reads={_MEMORY_READS}")
+        command += [f"--cache_reads={_MEMORY_READS}"] if is_roof else []
         if cell.mode == "profile":
             command.append(f"--kernel_profile_path={folder}/{PROFILE}")
         if cell.mode == "selected":

@@ -7,6 +7,7 @@ from tasks.pages.latency import latency
 from tasks.pages.operators import categories, modules, operators, portable
 from tasks.pages.page import Page, Points, Section
 from tasks.pages.report import short_sections
+from tasks.pages.roofline import roofline
 from tasks.pages.sme2 import sme2
 from tasks.results.addresses import device_page, model_page, night_page
 from tasks.results.cells import emulation_tags
@@ -17,7 +18,7 @@ from tasks.results.table import first_rows, grouped
 from tasks.results.text import CodeLink, Link, counted, series_conditions
 
 _MAX_SESSIONS, _IN_SQL = 200, "etfarm sql lists them in session_latency"
-_SECTIONS = (latency, categories, modules, operators, portable, sme2, accuracy)
+_SECTIONS = (latency, categories, modules, operators, roofline, portable, sme2, accuracy)
 
 
 class Cells:

@@ -20,6 +20,7 @@ from tasks.results.addresses import history_file, model_page, night_page
 from tasks.results.cells import emulation_tags
 from tasks.results.devices import NOT_OF_FARM_DEVICES, DeviceNightRow, DeviceRow, read_devices
 from tasks.results.incidents import IncidentRow, open_incidents
+from tasks.results.measurements.roofline import DeviceRoofRow
 from tasks.results.reader import Reader
 from tasks.results.series import DecisionRow, SeriesNightRow, SeriesRow, bad_if_any, counts_in_words
 from tasks.results.table import build_table, first_rows
@@ -43,8 +44,9 @@ def page(
     rows: Sequence[SeriesRow],
     decisions: Sequence[DecisionRow],
     every_incident: Sequence[IncidentRow],
+    roofs: Sequence[DeviceRoofRow],
 ) -> Page:
-    """Return the page of a device; `rows` are its series."""
+    """Return the page of a device; `rows` are its series, and `roofs` those of all devices."""
     without_series = "No series of this device was judged yet."
     if row.without_times:
         without_series = f"This device is {row.without_times}: its times mean nothing, are not shown and never ranked."
@@ -54,6 +56,8 @@ def page(
         *incidents.section(of_device, rows),
         Section("facts", "What it is", [build_table([row], without=NOT_OF_FARM_DEVICES)]),
     ]
+    if roof := [each for each in roofs if each.device == row.device]:
+        sections.append(Section("roof", "What it can do at most", [build_table(roof)]))
     if rows:
         files = [history_file(row.device, monday) for monday in list_weeks(rows)]
         facts = {each.series_id: _series_facts(each, decisions, open_incidents(of_device, [each])) for each in rows}

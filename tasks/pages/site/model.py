@@ -3,10 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from tasks.bundle.cell import ROOF
+from tasks.bundle.runtime import base_model
 from tasks.pages.accuracy import accuracy
 from tasks.pages.operators import advice, modules, operators, portable
 from tasks.pages.page import MAX_LISTED, Block, Page, Paragraph, Section
 from tasks.pages.report import MAX_ROWS, short_sections
+from tasks.pages.roofline import roofline
 from tasks.pages.sessions import failures
 from tasks.pages.sme2 import sme2
 from tasks.results.addresses import cell_page, model_page, sweep_page
@@ -19,11 +22,12 @@ from tasks.results.verdicts import QUIET, verdict_tone
 
 _MAX_DETAILED = 6
 _VERDICT_NEEDS = "A verdict needs succeeded sessions on a real device."
-_SECTIONS = (advice, modules, operators, portable, sme2, accuracy)
+_SECTIONS = (advice, modules, operators, roofline, portable, sme2, accuracy)
 
 
 def list_page(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow]) -> Page:
     """Return the page of all models: the number of series by newest verdict, and models without one."""
+    rows = [row for row in rows if base_model(row.model) != ROOF]
     models = grouped(rows, lambda row: row.model)
     verdicts = list(dict.fromkeys(row.verdict for row in rows))
     lines = []

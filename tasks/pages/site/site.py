@@ -20,6 +20,7 @@ from tasks.results.addresses import slug, split_pair
 from tasks.results.devices import DeviceNightRow, DeviceRow, read_devices
 from tasks.results.explanation import explain_series, read_variants
 from tasks.results.incidents import read_incidents
+from tasks.results.measurements.roofline import DeviceRoofRow
 from tasks.results.provenance import CellFactsRow
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import DecisionRow, NightRow, SeriesRow, UnjudgedModelRow, worst_series_first
@@ -268,7 +269,8 @@ class Site:
             return None
         nights = self._device_nights.get(row.device, [])
         series, decisions = self.device_series[row.device], self.reader.rows(DecisionRow)
-        return device.page(row, nights, series, decisions, read_incidents(self.reader))
+        roofs = self.reader.rows(DeviceRoofRow)
+        return device.page(row, nights, series, decisions, read_incidents(self.reader), roofs)
 
     def _week_at(self, address: str) -> tuple[str, date] | None:
         """Return device and Monday of a file of data; None for another address."""

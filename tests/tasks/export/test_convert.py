@@ -11,8 +11,8 @@ from devices.errors import FarmError
 from tasks.export.convert import _EXPORT_PATTERN, _export_patterns_once, convert
 from tasks.export.exported import Export
 from tasks.export.factory import build_methods
-from tasks.export.lowering.delegation import count_macs, count_read_bytes
 from tasks.export.lowering.layer_probes import compute_fp32_layers
+from tasks.export.lowering.work import count_macs, count_read_bytes
 from tasks.export.recipes import parse_recipe
 from tasks.export.references import compute_references, list_cases
 from tests.fixtures.exports import build_here

@@ -53,6 +53,9 @@ def exports(exports: Path) -> Path:
 
 
 thorough = pytest.mark.thorough
+MORE = ("fp16", "int8_dynamic", "int4_dynamic")
+WIDTHS = {"fp32": (4, 0), "fp16": (2, 0), "int8_static": (1, 4), "int8_dynamic": (4, 0), "int4_dynamic": (4, 0)}
+"""Bytes of a value of the first convolution, and of a scale of its weights and bias."""
 
 
 @pytest.mark.parametrize(
@@ -88,6 +91,23 @@ def test_a_program_computes_in_the_types_of_its_recipe(precision: str, types: se
     hashes = {"model.pte": export.pte_sha256} | {each["file"]: each["sha256"] for each in export.case.tensors}
     for file, sha256 in hashes.items():
         assert hashlib.sha256((export.folder / file).read_bytes()).hexdigest() == sha256
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8_static", *(pytest.param(each, marks=thorough) for each in MORE)])
+def test_the_work_of_the_operators_is_that_of_the_model_by_the_width_of_their_types(precision: str) -> None:
+    export, nodes, portable = toy(precision), [], []
+    for call in json.loads((export.folder / "sources.json").read_text())["methods"]["forward"]:
+        nodes += call.get("nodes") or []
+        portable += [] if "nodes" in call else [call]
+    assert sum(macs for macs, _ in (node["work"] for node in [*nodes, *portable])) == export.macs
+    # the first convolution: 16 channels of 16 x 16 from 3 of 32 x 32, by 3 x 3
+    first = next(node for node in nodes if node["kind"] == "XNNConv2d")
+    width, scale = WIDTHS[precision]
+    weights = 16 * 3 * 3 * 3 * width + 16 * (4 if width == 1 else width) + 2 * 16 * scale
+    assert first["work"] == [16 * 16 * 16 * 27, (3 * 32 * 32 + 16 * 16 * 16) * width + weights]
+    # the layer norm is portable: it reads 64 values, their weights and offsets, and writes its result and two figures
+    if precision == "fp32":
+        assert [call["work"] for call in portable] == [[0, 4 * (64 * 4 + 2)]]
 
 
 @thorough

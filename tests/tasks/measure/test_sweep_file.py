@@ -1,5 +1,6 @@
 """A sweep file describes what is measured; a mistake in it is one sentence."""
 
+from collections import Counter
 from datetime import date
 from pathlib import Path
 
@@ -34,6 +35,7 @@ def test_the_sweeps_that_come_with_the_farm_are_valid(path: Path) -> None:
         ("name: a\nmodels: [linear]\ninterval_percent: 2\nsessions: 8\n", 1, "sessions (8) is the maximum"),
         ("name: a\nmodels:\n  - {factory: linear, accuracy: {top1: 1.1}}\n", 3, "less than or equal to 1"),
         ("name: a\nmodels:\n  - {factory: linear, accuracy: {snr: 9}}\n", 3, "min_snr_db"),
+        ("name: a\nmodels: [linear, roof]\n", 2, "`roof` is not a model; remove it and write `roof: true`"),
         ('name: a\nmodels: [linear]\nfinish_by: "24:10"\n', 3, "`finish_by`: a time consists of hours and minutes"),
     ],
 )
@@ -57,6 +59,17 @@ def test_the_sessions_of_a_part_are_those_of_the_whole_sweep_with_their_ids() ->
     # then together they have its sessions, each once (but the one that each start discards)
     ids = [each.session_id for part in parts for each in planned(part.apply(whole))[1:]]
     assert sorted(ids) == sorted(each.session_id for each in planned(whole)[1:])
+
+
+def test_the_roof_is_measured_like_a_model_in_few_sessions_and_not_by_emulated_devices_or_for_a_part() -> None:
+    spec = a_spec(roof=True, sessions=9, modes=["timing", "profile"])
+    sessions = [each.cell for each in planned(spec) if each.cell.model == "roof"]
+    # then each precision and variant has the sessions that a verdict needs, all of them in timing
+    assert Counter(sessions) == dict.fromkeys(sessions, 8)
+    assert {cell.mode for cell in sessions} == {"timing"}
+    assert len(set(sessions)) == 2 * 3
+    for part in (spec.for_device(emulated=True), SweepFilter(models=["conv"]).apply(spec)):
+        assert "roof" not in {each.cell.model for each in planned(part)}
 
 
 def test_pte_files_are_chosen_as_is_and_recipes_leave_them_out(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def sources(nodes: list[dict[str, Any]] | None, **methods: Any) -> dict[str, byt
     return {"sources.json": json.dumps(content).encode()}
 
 
-Described = list[tuple[str | None, ...]]
+Described = list[tuple[str | int | None, ...]]
 
 
 def described(folder: Path, *columns: str) -> Described:
@@ -126,6 +126,21 @@ def test_operators_of_a_delegate_are_assigned_to_nodes_as_far_as_their_order_dec
 ) -> None:
     folder = maker.session([(10 * MS, dict.fromkeys(operators, MS))], files=sources(nodes))
     assert described(folder, *columns) == rows
+
+
+def test_the_work_of_an_operator_is_known_if_all_nodes_that_it_may_be_have_the_same(maker: BundleMaker) -> None:
+    first, second, third = (node("Conv2d", 0) | {"work": work} for work in ([9, 40], [9, 40], [7, 40]))
+    clamped = node("Add", 4, clamp=1) | {"work": [0, 12], "clamp_work": [0, 8]}
+
+    def works(nodes: list[Node], *operators: str) -> Described:
+        folder = maker.session([(10 * MS, dict.fromkeys(operators, MS))], files=sources(nodes))
+        return [row for row in described(folder, "macs", "bytes") if row[0]]
+
+    assert works([first, second], CONVOLUTION) == [(CONVOLUTION, 9, 40)]
+    assert works([first, third], CONVOLUTION) == [(CONVOLUTION, None, None)]
+    assert works([first, node("Conv2d", 0)], CONVOLUTION) == [(CONVOLUTION, None, None)]
+    assert works([clamped], ADD, CLAMP) == [(ADD, 0, 12), (CLAMP, 0, 8)]
+    assert works([clamped], LINEAR) == [(LINEAR, None, None)]
 
 
 def test_one_name_may_be_another_operator_with_sme2(maker: BundleMaker) -> None:

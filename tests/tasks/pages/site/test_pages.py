@@ -151,7 +151,7 @@ def test_notes_excluded_nights_and_open_incidents_are_on_the_page_of_their_serie
     named |= {"onset": onset, "incident_id": "1a2b3c4d", "subject": "voice", "worst_device": "host", "graph": []}
     named |= {"open_parts": ["voice" + series[0].device]}
     incidents = [row(IncidentRow, state=state, **named) for state in ("suspected", "fixed")]
-    page = device.page(row(DeviceRow), [], series, decisions, incidents)
+    page = device.page(row(DeviceRow), [], series, decisions, incidents, [])
     (histories,) = [block for section in page.sections for block in section.blocks if isinstance(block, Histories)]
     incident, note, exclusion = histories.series["voice"]["notes"]
     assert (incident["night"], "1a2b3c4d" in incident["text"]) == (onset, True)

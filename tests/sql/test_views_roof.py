@@ -1,0 +1,118 @@
+"""How far operators are from the roof of their device: sessions of models and of the roof, the expected rows."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker
+
+MS = 1_000_000
+# In 1 ms the device multiplies 10 million times, reads 100 MB of a cache of 1 MB, and 20 MB of its memory.
+ROOF_STATS = {
+    "memory_read_bytes_per_s": 20 * 10**9,
+    "read_speeds": [{"bytes": 2**20, "bytes_per_s": 100 * 10**9}],
+}
+NODES = [
+    {"kind": "XNNStaticTranspose", "sources": [], "work": [0, 500_000]},
+    {"kind": "XNNConv2d", "sources": [0], "work": [20 * MS, 4_000_000]},
+    {"kind": "XNNFullyConnected", "sources": [0], "work": [MS, 40_000_000]},
+]
+
+
+def sources(mean: list[int] | None) -> dict[str, bytes]:
+    calls = [
+        {"chain": 0, "instruction": 0, "backend": "XnnpackBackend", "sources": [0], "nodes": NODES},
+        {"chain": 0, "instruction": 4, "sources": [0], "work": mean},
+    ]
+    content = {"version": 1, "modules": [], "sources": [[None, "aten.mean.dim", None]], "methods": {"forward": calls}}
+    return {"sources.json": json.dumps(content).encode()}
+
+
+def conditions(mhz: float) -> dict[str, Any]:
+    return {"conditions__after": {"frequency_mhz": mhz}}
+
+
+def roof(maker: BundleMaker, *times_ms: float, **changes: Any) -> None:
+    for time_ms in times_ms:
+        runs = [(round(time_ms * MS), {LINEAR: MS}), (9 * MS, {LINEAR: MS})]
+        maker.session(runs, model__name="roof", model__macs=20 * MS, **{"stats": ROOF_STATS, **changes})
+
+
+def model(maker: BundleMaker, mean: list[int] | None = None, **changes: Any) -> None:
+    times = {TRANSPOSE: 5_000, CONVOLUTION: 4 * MS, LINEAR: 2 * MS, MEAN: MS}
+    for _ in range(6):
+        maker.session([(8 * MS, times)], files=sources(mean), **changes)
+
+
+def write_sessions(maker: BundleMaker) -> None:
+    # a device whose fastest runs take 1.9 to 2.2 ms for 20 million products, in seven sessions
+    roof(maker, 2, 1.9, 2.1, 2, 2.2, 2, 1.9, **conditions(2000))
+    model(maker, **conditions(1500))
+    # the same in another precision, without a roof, and on an emulated device
+    model(maker, model__precision="fp16")
+    emulated: dict[str, Any] = {"device__emulated": True, "device__name": "phone"}
+    roof(maker, 1, **emulated)
+    model(maker, **emulated)
+    # another sweep, in which the device reports neither its caches nor its clock
+    later: dict[str, Any] = {"sweep__sweep_id": "smoke-2026-11-21", "sweep__night": "2026-11-21"}
+    roof(maker, 2, stats={"memory_read_bytes_per_s": 20 * 10**9}, **later)
+    model(maker, mean=[10 * MS, 8], **later)
+
+
+OF_HOST = "sweep_id = 'smoke-2026-11-20' AND precision = 'fp32' AND device = 'host'"
+
+
+def test_the_roof_is_the_median_of_the_fastest_runs_of_the_sessions(farm: BundleMaker) -> None:
+    columns = "device, sessions, peak_gmac_per_s, round(low_gmac_per_s, 2), round(high_gmac_per_s, 2), clock_mhz"
+    assert farm.ask(f"SELECT {columns} FROM device_roof ORDER BY night") == [
+        ("host", 7, 10.0, 9.09, 10.53, 2000.0), ("host", 1, 10.0, None, None, None),
+    ]  # fmt: skip
+    speeds = [{"bytes": 2**20, "gb_per_s": 100.0}, {"bytes": 2**28, "gb_per_s": 20.0}]
+    assert farm.ask(f"SELECT read_speeds, memory_gb_per_s FROM device_roof WHERE {OF_HOST}") == [(speeds, 20.0)]
+
+
+def test_an_operator_is_compared_with_what_limits_it(farm: BundleMaker) -> None:
+    columns = "operator, bound, round(roof_ms, 6), round(share, 6), round(winnable_ms, 6), intensity"
+    assert farm.ask(f"SELECT {columns} FROM operator_roofline WHERE {OF_HOST} ORDER BY time_ms") == [
+        (TRANSPOSE, "overhead", 0.005, 1.0, 0.0, 0.0),
+        (MEAN, "unknown", None, None, None, None),
+        (LINEAR, "memory", 2.0, 1.0, 0.0, 0.025),
+        (CONVOLUTION, "compute", 2.0, 0.5, 2.0, 5.0),
+    ]
+    columns = "gmac_per_s, gb_per_s, low_ms, high_ms, read_gb_per_s, clock_ratio, clock_differs"
+    convolution = f"{OF_HOST} AND operator = '{CONVOLUTION}'"
+    assert farm.ask(f"SELECT {columns} FROM operator_roofline WHERE {convolution}") == [
+        (5.0, 1.0, 4.0, 4.0, 20.0, 0.75, True),
+    ]
+    # and the whole model with those whose work is known
+    columns = "time_ms, round(roof_ms, 6), round(covered_share, 6), winnable_ms, compute_bound_ms, overhead_ms, macs"
+    assert farm.ask(f"SELECT {columns} FROM model_roofline WHERE {OF_HOST}") == [
+        (8.0, 4.005, 0.750625, 2.0, 4.0, 0.005, 21 * MS)
+    ]
+
+
+def test_without_caches_the_speed_of_memory_counts(farm: BundleMaker) -> None:
+    later = "sweep_id = 'smoke-2026-11-21'"
+    columns = "operator, bound, round(roof_ms, 6), clock_differs"
+    assert farm.ask(f"SELECT {columns} FROM operator_roofline WHERE {later} ORDER BY time_ms") == [
+        (TRANSPOSE, "overhead", 0.025, None), (MEAN, "compute", 1.0, None), (LINEAR, "memory", 2.0, None),
+        (CONVOLUTION, "compute", 2.0, None),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", ["precision = 'fp16'", "device = 'phone'"])
+def test_a_cell_without_a_roof_of_its_own_has_work_and_no_share(farm: BundleMaker, other: str) -> None:
+    row = f"{other} AND operator = '{CONVOLUTION}'"
+    assert farm.ask(f"SELECT macs, bytes, roof_ms, share, bound FROM operator_roofline WHERE {row}") == [
+        (20 * MS, 4_000_000, None, None, "unknown")
+    ]
+    assert farm.ask(f"SELECT count(*) FROM model_roofline WHERE {other}") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "view",
+    ["operator_time", "category_share", "portable_weight", "module_time", "thread_scaling", "sme2_speedup"],
+)
+def test_the_roof_is_not_a_model(farm: BundleMaker, view: str) -> None:
+    assert farm.ask(f"SELECT count(*) FROM {view} WHERE model = 'roof'") == [(0,)]
