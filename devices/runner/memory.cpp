@@ -18,7 +18,10 @@ constexpr size_t kValues = kBytes / sizeof(uint64_t);
 constexpr size_t kMinCacheBytes = size_t{16} << 10, kMaxCacheBytes = size_t{64} << 20;
 
 // 64 bytes, which a compiler reads by the widest loads of the processor that it compiles for.
-using Block = uint64_t __attribute__((vector_size(64)));
+using Vector = uint64_t __attribute__((vector_size(64)));
+struct Block {
+  Vector values;
+};
 constexpr size_t kUnrolled = 4;  // sums that do not wait for each other
 
 // Calls work(first, last) in each thread for its part of `count`; returns whether the system started all threads.
@@ -35,11 +38,11 @@ bool on_threads(size_t threads, size_t count, const Work& work) {
 
 // Adds up groups of kUnrolled blocks.
 __attribute__((always_inline)) inline uint64_t add_up_groups(const Block* blocks, size_t groups) {
-  Block sums[kUnrolled] = {};
+  Vector sums[kUnrolled] = {};
   for (size_t group = 0; group < groups; ++group) {
-    for (size_t i = 0; i < kUnrolled; ++i) sums[i] += blocks[group * kUnrolled + i];
+    for (size_t i = 0; i < kUnrolled; ++i) sums[i] += blocks[group * kUnrolled + i].values;
   }
-  const Block sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  const Vector sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   return sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
 }
 

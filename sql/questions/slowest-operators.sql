@@ -22,7 +22,7 @@ FROM (
         arg_max(timed.bound, timed.time_ms) AS bound,
         cell
     FROM _operator_roof AS timed
-    JOIN _cell USING (cell_id, sweep_id)
+    JOIN _cell USING (cell_id, cell, sweep_id)
     WHERE _has_times(emulated)
         AND _is_model(model, $model)
         AND ($device IS NULL OR device = $device)

@@ -5,6 +5,7 @@ WITH
 worked AS (
     SELECT
         cell_id,
+        cell,
         sweep_id,
         node_id,
         source_map_id,

@@ -1,14 +1,9 @@
--- Reads: cell, session_cell, session, session_summary, model, cell_made_from
+-- Reads: cell, session_cell, session, session_summary, model, _session_node, cell_made_from
 -- The roof of each device: what the cells of the model `roof` measured. Emulated devices have none.
 CREATE OR REPLACE VIEW _roof AS
 WITH
 member AS (
-    SELECT
-        cell_id,
-        -- Multiply-accumulates of the fastest run, in 1e9 per second.
-        macs / min_ms / 1e6 AS gmac_per_s,
-        memory_read_bytes_per_s / 1e9 AS memory_gb_per_s,
-        read_speeds
+    SELECT cell_id, session_key, macs, min_ms, memory_read_bytes_per_s / 1e9 AS memory_gb_per_s, read_speeds
     FROM cell
     JOIN session_cell USING (cell_id)
     JOIN session USING (session_key)
@@ -19,7 +14,21 @@ member AS (
         AND cell.mode = 'timing'
         AND _has_times(emulated)
         AND status = 'succeeded'
-        AND macs / nullif(min_ms, 0) > 0
+        AND macs > 0
+        AND min_ms > 0
+),
+-- Of the time of a session, the part in the product itself: around it, quantized values are converted.
+product AS (
+    SELECT session_key, sum(time_ns) FILTER (category IN ('Convolution', 'GEMM')) / nullif(sum(time_ns), 0) AS share
+    FROM _session_node
+    WHERE session_key IN (SELECT session_key FROM member)
+    GROUP BY session_key
+),
+computed AS (
+    -- Multiply-accumulates in the fastest run, in 1e9 per second.
+    SELECT cell_id, macs / (min_ms * coalesce(share, 1)) / 1e6 AS gmac_per_s, memory_gb_per_s
+    FROM member
+    LEFT JOIN product USING (session_key)
 ),
 peak AS (
     SELECT
@@ -29,7 +38,7 @@ peak AS (
         _median_bounds(list(gmac_per_s)) AS bounds,
         -- Size of what `memory_reads` of the runner reads.
         [{ 'bytes': 268435456, 'gb_per_s': median(memory_gb_per_s) }] AS of_memory
-    FROM member
+    FROM computed
     GROUP BY cell_id
 ),
 cached AS (

@@ -5,6 +5,7 @@ WITH
 summed AS (
     SELECT
         cell_id,
+        cell,
         sweep_id,
         sum(macs) AS macs,
         sum(bytes) AS bytes,
@@ -18,7 +19,7 @@ summed AS (
         any_value(read_speeds) AS read_speeds,
         any_value(clock_ratio) AS clock_ratio
     FROM _operator_roof
-    GROUP BY cell_id, sweep_id
+    GROUP BY cell_id, cell, sweep_id
 )
 SELECT
     COLUMNS(_cell_name()),
@@ -51,5 +52,5 @@ SELECT
     runs,
     COLUMNS(_cell_content())
 FROM summed
-JOIN _cell USING (cell_id, sweep_id)
+JOIN _cell USING (cell_id, cell, sweep_id)
 WHERE roof_ms IS NOT NULL;

@@ -54,7 +54,7 @@ SELECT
     runs,
     COLUMNS(_cell_content())
 FROM _operator_roof
-JOIN _cell USING (cell_id, sweep_id)
+JOIN _cell USING (cell_id, cell, sweep_id)
 LEFT JOIN
     LATERAL (
         SELECT _median_bounds(list(self_ns / typical_runs / 1e6)) AS bounds
