@@ -21,8 +21,7 @@ FROM (
         CASE WHEN bool_and(timed.roof_ms IS NOT NULL) THEN sum(timed.winnable_ms) END AS winnable_ms,
         arg_max(timed.bound, timed.time_ms) AS bound,
         cell
-    FROM _operator_roof AS timed
-    JOIN _cell USING (cell_id, cell, sweep_id)
+    FROM operator_roofline AS timed
     WHERE _has_times(emulated)
         AND _is_model(model, $model)
         AND ($device IS NULL OR device = $device)

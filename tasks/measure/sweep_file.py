@@ -44,7 +44,7 @@ def _matching(pattern: re.Pattern[str]) -> Any:
     return {"pattern": f"^{pattern.pattern}$"}
 
 
-_ROOF_ENTRY = ModelEntry(name=ROOF)
+_ROOF_ENTRY = ModelEntry.model_validate(ROOF)
 
 
 class MeasurementSettings(BaseModel, extra="forbid", frozen=True):

@@ -29,13 +29,13 @@ def roofline(answers: Answers) -> Section:
     models = {row.cell: row for row in answers.rows(ModelRooflineRow)}
     for cell, fold in cell_folds(rows):
         model = models[cell[0].cell]
-        shown = cell[:_MAX_OPERATORS]
+        listed = cell[:_MAX_OPERATORS]
         inner: list[Block] = [Paragraph(model.sentence)]
         drawn = [row for row in cell if row.intensity and row.gmac_per_s]
         if drawn:
             inner.append(_scatter(drawn, model))
-        inner.append(build_table(shown, is_named=False, digits=ms_digits(row.time_ms for row in shown)))
-        if hidden := more_rows(len(cell) - len(shown), "etfarm sql lists them in operator_roofline"):
+        inner.append(build_table(listed, is_named=False, digits=ms_digits(row.time_ms for row in listed)))
+        if hidden := more_rows(len(cell) - len(listed), "etfarm sql lists them in operator_roofline"):
             inner.append(Paragraph(hidden, tone="quiet"))
         share = in_percent(model.roof_ms / model.time_ms)
         blocks.append(fold.filled(f"{share} of the roof, {in_ms(model.winnable_ms)} could be won", inner))

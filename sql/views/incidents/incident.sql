@@ -108,8 +108,8 @@ SELECT
     worst.low AS low,
     -- Upper end of its 95 % interval; NULL if there is none.
     worst.high AS high,
-    -- How many times as long the roof's product took on its device in the night of the onset: then the device is slower,
-    -- whatever else changed. NULL if that night shows none.
+    -- How many times as long the product of the roof took on its device in the night of the onset: then the device is
+    -- slower, whatever else changed. NULL if that night shows none.
     (
         SELECT max(lower_roof.ratio)
         FROM lower_roof

@@ -1,6 +1,6 @@
 -- Reads: cell, cell_time
--- Cells that count as latency of a model, with the sessions and runs that enter statistics, and their time: the mean of the runs
--- in the middle half of the sessions in the middle half.
+-- Cells that count as latency of a model, with the sessions and runs that enter statistics, and their time: the mean of
+-- the runs in the middle half of the sessions in the middle half.
 CREATE OR REPLACE VIEW _cell AS
 SELECT
     cell.*,

@@ -20,7 +20,8 @@ worked AS (
         clock_ratio,
         node_source.macs * calls / typical_runs / peak_gmac_per_s / 1e6 AS compute_ms,
         node_source.bytes * calls / typical_runs / read_gb_per_s / 1e6 AS memory_ms,
-        greatest(compute_ms, memory_ms) AS roof_ms
+        -- NULL if either is: `greatest` would leave it out.
+        CASE WHEN compute_ms + memory_ms IS NOT NULL THEN greatest(compute_ms, memory_ms) END AS roof_ms
     FROM _cell
     JOIN cell_node USING (cell_id)
     LEFT JOIN node_source USING (source_map_id, node_id)
@@ -45,7 +46,7 @@ SELECT
         ELSE 'memory'
     END AS bound,
     roof_ms / nullif(time_ms, 0) AS share,
-    greatest(time_ms - roof_ms, 0) AS winnable_ms
+    CASE WHEN time_ms > roof_ms THEN time_ms - roof_ms WHEN roof_ms IS NOT NULL THEN 0 END AS winnable_ms
 FROM worked
 JOIN node USING (node_id)
 LEFT JOIN operator_category ON operator_category.operator = node.operator AND operator_category.kind = node.kind

@@ -18,6 +18,7 @@ SELECT
     read_speeds[-1].gb_per_s AS memory_gb_per_s,
     -- Median clock of the fastest core after the sessions, in MHz; NULL if unknown.
     clock_mhz,
+    -- Sessions behind the row.
     sessions,
     COLUMNS(_cell_content())
 FROM _roof

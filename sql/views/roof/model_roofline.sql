@@ -43,7 +43,9 @@ SELECT
     macs,
     -- Bytes that these operators read and write in one run.
     bytes,
+    -- The most that the device can do: see device_roof.
     peak_gmac_per_s,
+    -- How fast it reads: see device_roof.
     read_speeds,
     clock_ratio,
     -- Whether the clocks differ by more than 5 %: then ignore share.

@@ -6,12 +6,19 @@ SELECT
     COLUMNS(_cell_name()),
     -- Name of the operator in the ETDump, with its number.
     operator,
+    -- Its name without number, layout, data types and kernel.
+    operator_type,
     kind,
+    -- Convolution, GEMM, Data Movement, Elementwise or Other (sql/seeds/operator_category.csv).
     category,
+    data_type,
+    microkernel,
     -- Calls in one run: the mean of the same runs as time_ms.
     calls_per_run,
     -- Milliseconds in one run: a part of the time of its cell.
     time_ms,
+    -- time_ms as a share of Method::execute, from 0 to 1.
+    time_share,
     -- Low end of the 95 % interval of the median of the sessions' times; NULL below six sessions.
     bounds.low AS low_ms,
     -- High end of that interval.

@@ -95,7 +95,9 @@ def test_a_program_computes_in_the_types_of_its_recipe(precision: str, types: se
 
 @pytest.mark.parametrize("precision", ["fp32", "int8_static", *(pytest.param(each, marks=thorough) for each in MORE)])
 def test_the_work_of_the_operators_is_that_of_the_model_by_the_width_of_their_types(precision: str) -> None:
-    export, nodes, portable = toy(precision), [], []
+    export = toy(precision)
+    nodes: list[dict[str, Any]] = []
+    portable: list[dict[str, Any]] = []
     for call in json.loads((export.folder / "sources.json").read_text())["methods"]["forward"]:
         nodes += call.get("nodes") or []
         portable += [] if "nodes" in call else [call]
