@@ -41,8 +41,8 @@ class PlatformFacts:
         return self.system == "android"
 
     @property
-    def shows_selected_kernels(self) -> bool:
-        """Whether the farm's runner can report there which kernels XNNPACK selected."""
+    def counts_kernels(self) -> bool:
+        """Whether the farm's runner can count the calls of kernels there."""
         return self.is_elf and self.processor == "aarch64"
 
 

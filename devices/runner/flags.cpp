@@ -9,7 +9,7 @@
 
 #include "errors.h"
 #include "load_mode.h"
-#include "platform/selected_kernels.h"
+#include "platform/kernel_counts.h"
 
 namespace {
 
@@ -162,8 +162,8 @@ const std::vector<Flag>& all_flags() {
        choice(&Flags::sme2, levels)},
       {"kernel_profile_path", "FILE", "writes JSON: the executed kernels, by sampling, which slows the executions",
        text(&Flags::kernel_profile_path)},
-      {"selected_kernels_path", "FILE", "writes JSON: the kernels that XNNPACK selected for the model (arm64 Linux, "
-       "Android)", text(&Flags::selected_kernels_path)},
+      {"kernel_counts_path", "FILE", "writes JSON: every call of KleidiAI's kernels, counted and timed (arm64 Linux, "
+       "Android)", text(&Flags::kernel_counts_path)},
       {"calibrate", "", "prints the nanoseconds of a fixed piece of work on one thread; needs no model",
        on(&Flags::calibrate)},
       {"version", "", "prints JSON: versions, platform, SME2", on(&Flags::version)},
@@ -208,8 +208,8 @@ Flags parse_flags(int argc, char** argv) {
   if (flags.untraced_executions > 0 && flags.etdump_path.empty()) {
     throw UsageError("--untraced_executions needs --etdump_path, to compare with");
   }
-  if (!flags.selected_kernels_path.empty() && !can_list_selected_kernels()) {
-    throw UsageError("--selected_kernels_path is possible on Linux and Android with arm64 only");
+  if (!flags.kernel_counts_path.empty() && !can_count_kernels()) {
+    throw UsageError("--kernel_counts_path is possible on Linux and Android with arm64 only");
   }
   return flags;
 }

@@ -42,7 +42,7 @@ struct Flags {
   std::string etdump_path;
   std::string stats_path;
   std::string kernel_profile_path;
-  std::string selected_kernels_path;
+  std::string kernel_counts_path;
   std::optional<Sme> sme2;  // empty: as the processor is, and XNNPACK need not ask
   bool calibrate = false;
   bool version = false;

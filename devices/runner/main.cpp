@@ -16,8 +16,8 @@
 #include "kernel_profile.h"
 #include "memory.h"
 #include "model.h"
+#include "platform/kernel_counts.h"
 #include "platform/peak_memory.h"
-#include "platform/selected_kernels.h"
 #include "platform/sme2.h"
 #include "runtime_log.h"
 #include "stats.h"
@@ -58,6 +58,8 @@ void execute_all(const Flags& flags, Model& model, Stats& stats) {
   const size_t bytes_before = model.tracer() ? model.tracer()->bytes() : 0;
   std::optional<KernelProfile> profile;
   if (!flags.kernel_profile_path.empty()) profile.emplace();
+  std::optional<KernelCounts> counts;
+  if (!flags.kernel_counts_path.empty()) counts.emplace();
   for (int i = 0; i < flags.num_executions; ++i) {
     stats.execution_ns.push_back(model.execute());
     if (i + 1 == flags.output_execution) model.keep_outputs();
@@ -67,7 +69,7 @@ void execute_all(const Flags& flags, Model& model, Stats& stats) {
     if (model.tracer()) check_etdump_size(flags, bytes_before, model.tracer()->bytes() - bytes_before);
   }
   if (profile) write_complete(flags.kernel_profile_path, profile->stop());
-  if (!flags.selected_kernels_path.empty()) write_complete(flags.selected_kernels_path, selected_kernels_json());
+  if (counts) write_complete(flags.kernel_counts_path, counts->stop(flags.num_executions, *stats.threads_used));
   if (flags.output_execution == 1) stats.outputs_repeat = model.repeats_outputs();
   stats.peak_memory_bytes = peak_memory_bytes();
 }

@@ -33,7 +33,7 @@ def sme_proof(subject: Subject) -> Finding:
     """
     possible = possible_variants(VARIANTS, subject.facts)
     with_runner = [variant for variant in VARIANTS if subject.runner(variant)]
-    modes = [mode for mode in ("profile", "selected") if subject.runner(mode=mode)]
+    modes = [mode for mode in ("profile", "counts") if subject.runner(mode=mode)]
     settings = {
         "models": _MODELS,
         "variants": with_runner,

@@ -5,11 +5,18 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption, TextOrJsonOption, WarehouseOption
+from flows.cli.options import (
+    DEFAULT_DATA_DIR,
+    BundlesOption,
+    DataDirOption,
+    DeviceOption,
+    TextOrJsonOption,
+    WarehouseOption,
+)
 from flows.terminal import show, show_pieces
 from tasks.export.conversion import describe_conversion, describe_weights
 from tasks.export.recipes import RECIPES, recipe_name
@@ -83,6 +90,13 @@ def check(
     samples: Annotated[
         Path | None, typer.Option(help="Folder with inputs that judge the model and calibrate int8_static.")
     ] = None,
+    expect: Annotated[
+        Literal["sme2"] | None, typer.Option(help="Instead count kernels, and fail unless SME2 kernels are executed.")
+    ] = None,
+    inventory: Annotated[
+        Path | None, typer.Option(help="Inventory with the device for --expect; without one, this machine.")
+    ] = None,
+    device: DeviceOption = None,
     deadline: DeadlineOption = None,
     format: TextOrJsonOption = "text",
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
@@ -91,13 +105,26 @@ def check(
 
     Leases this machine as a sweep does, and waits up to an hour for a sweep that measures on it.
 
-    Exits with 1 if it cannot be exported or run, if its outputs are inaccurate, or above --max-portable.
+    Exits with 1 if it cannot be exported or run, if its outputs are inaccurate, above --max-portable, or without what
+    --expect names.
     """
+    from devices.errors import InputError
     from flows.model_check import check_model
-    from tasks.export.entry import EXPORT_DEADLINE_S, parse_entry
+    from tasks.export.entry import EXPORT_DEADLINE_S, ExportRequest, parse_entry
     from tasks.export.exported import ExportError
 
     precision, deadline_s = recipe_name(precision), deadline or EXPORT_DEADLINE_S
+    if expect:
+        if max_portable is not None:
+            raise InputError("--expect counts kernels and measures no time; leave out --max-portable")
+        request = ExportRequest(
+            parse_entry(model, samples), precision, Workspace(data_dir.absolute()).exports, deadline_s=deadline_s
+        )
+        from flows.cli.kernels_output import expect_sme2
+
+        raise typer.Exit(expect_sme2(request, Workspace(data_dir.absolute()), inventory, device, format))
+    if inventory or device:
+        raise InputError("--inventory and --device need --expect; without it the model runs on this machine")
     started = time.monotonic()
     problems, cases = [], []
     try:

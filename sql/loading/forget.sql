@@ -31,6 +31,7 @@ DELETE FROM session_gate WHERE session_key IN (SELECT session_key FROM forgotten
 DELETE FROM accuracy WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM layer_value WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM kernel WHERE session_key IN (SELECT session_key FROM forgotten);
+DELETE FROM kernel_counts WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM kernel_profile WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM load_ledger WHERE session_key IN (SELECT session_key FROM forgotten);
 DELETE FROM session WHERE session_key IN (SELECT session_key FROM forgotten);

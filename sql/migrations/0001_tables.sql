@@ -190,7 +190,7 @@ CREATE TABLE session (
     -- without sources.json or without runs.
     source_map_id INTEGER,
     variant VARCHAR NOT NULL,
-    -- timing, profile, selected, trace or numerics; only timing counts as latency.
+    -- timing, profile, counts, trace, numerics or selected; only timing counts as latency.
     mode VARCHAR NOT NULL,
     threads INTEGER,
     -- Requested executions, warm-up included.
@@ -420,16 +420,17 @@ CREATE TABLE layer_value (
     lost_fp32 BIGINT
 );
 
--- Kernels by session: what ran (`executed`, sampled) and what XNNPACK chose (`selected`, its trace log), never mixed.
+-- Kernels by session: what ran (`counted`, or `executed`, which is sampled) and what XNNPACK chose (`selected`), never
+-- mixed.
 CREATE TABLE kernel (
     session_key INTEGER NOT NULL,
-    -- executed (sampled by the runner) or selected (chosen by XNNPACK).
+    -- counted (each call, by the runner), executed (sampled by the runner) or selected (chosen by XNNPACK).
     evidence VARCHAR NOT NULL,
     -- Name of the kernel or another function; NULL for samples whose function has no name.
     name VARCHAR,
     -- Library that contains it; NULL in mode trace.
     library VARCHAR,
-    -- Samples if executed; if selected, 1 or the lines of the log.
+    -- Calls if counted, samples if executed; if selected, 1 or the lines of the log.
     weight BIGINT NOT NULL,
     -- What the kernel does: gemm, igemm, ...; NULL if the name is not that of a kernel.
     operation VARCHAR,

@@ -1,5 +1,5 @@
--- The twelve heaviest kernels of each pair: executed ones (sampled) apart from those that XNNPACK only selected. A pair
--- that is timed as well has the id that its times have.
+-- The twelve heaviest kernels of each pair: counted ones with their calls per run, executed ones (sampled), and those
+-- that XNNPACK only selected. A pair that is timed as well has the id that its times have.
 WITH
 timed AS (
     SELECT subject_pair, min(pair) AS timed_pair
@@ -15,10 +15,10 @@ side AS (
         evidence,
         kernel,
         isa_family,
-        coalesce(sum(weight) FILTER (named.variant = 'sme2_off'), 0) AS weight_off,
-        coalesce(sum(weight) FILTER (named.variant = 'sme1'), 0) AS weight_sme1,
-        coalesce(sum(weight) FILTER (named.variant = 'sme2_on'), 0) AS weight_on
-    FROM kernel_use
+        coalesce(sum(shown) FILTER (named.variant = 'sme2_off'), 0) AS weight_off,
+        coalesce(sum(shown) FILTER (named.variant = 'sme1'), 0) AS weight_sme1,
+        coalesce(sum(shown) FILTER (named.variant = 'sme2_on'), 0) AS weight_on
+    FROM (SELECT *, coalesce(round(calls_per_run)::BIGINT, weight) AS shown FROM kernel_use)
     JOIN cell USING (cell, sweep_id)
     JOIN _named_cell AS named USING (cell, sweep_id)
     LEFT JOIN timed USING (subject_pair)

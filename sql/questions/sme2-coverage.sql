@@ -1,4 +1,5 @@
--- How much of what SME2 could serve ran on it, by model? Emulated devices count calls only.
+-- How much of what SME2 could serve ran on it, by model? Emulated devices count calls only. Calls of kernels are those
+-- of mode counts.
 SELECT
     model,
     precision,
@@ -12,6 +13,10 @@ SELECT
     CASE WHEN _has_times(emulated) THEN sme_share END AS sme_time_share,
     CASE WHEN _has_times(emulated) THEN proven_share END AS sme2_time_share,
     evidence,
+    kernel_calls,
+    sme2_kernel_calls,
+    kernel_ms,
+    sme2_kernel_ms,
     cell
 FROM sme2_coverage
 WHERE variant <> 'sme2_off'

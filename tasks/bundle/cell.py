@@ -11,10 +11,10 @@ from tasks.bundle.runtime import Runtime, parse_runtime, program_name
 Variant = Literal["sme2_on", "sme1", "sme2_off"]
 """What XNNPACK may use: SME2, SME without SME2, or neither."""
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
-Mode = Literal["timing", "profile", "selected", "trace", "numerics"]
-"""timing: latency; profile: executed kernels, sampled by the farm's runner; selected: those that XNNPACK selected
-for the model, found by the farm's runner; trace: the same, logged by a registered runner; numerics: values inside the
-model, returned by a program made for it."""
+Mode = Literal["timing", "profile", "counts", "trace", "numerics", "selected"]
+"""timing: latency; profile: executed kernels, sampled by the farm's runner; counts: each call of KleidiAI's kernels,
+counted by the farm's runner; trace: kernels that XNNPACK selected, logged by a registered runner; numerics: values
+inside the model, returned by a program made for it; selected: of older bundles, kernels that XNNPACK selected."""
 XNNPACK = "XnnpackBackend"
 """The id of XNNPACK in programs."""
 AS_IS = "as_is"

@@ -125,9 +125,9 @@ def plan_device(
         runnable = next((first for first in planned if first.pte_sha256 and first.runner_sha256), None)
         if runnable:
             planned.insert(0, replace(runnable, repetition=DISCARDED_REPETITION))
-    selecting = {name for name, platform in PLATFORM_FACTS.items() if platform.shows_selected_kernels}
-    can_select = facts.platform is None or facts.platform in selecting
-    evidence = [mode for mode in spec.modes if mode != "timing" and (mode != "selected" or can_select)]
+    counting = {name for name, platform in PLATFORM_FACTS.items() if platform.counts_kernels}
+    can_count = facts.platform is None or facts.platform in counting
+    evidence = [mode for mode in spec.modes if mode != "timing" and (mode != "counts" or can_count)]
     groups = [group for group in chain(*subjects) if not _is_roof(group)]
     return planned + [session(group, variant, mode, 0) for mode in evidence for group in groups for variant in variants]
 

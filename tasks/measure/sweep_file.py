@@ -165,6 +165,15 @@ class SweepSpec(MeasurementSettings, frozen=True):
             raise ValueError('a time consists of hours and minutes in quotes, such as "07:00" or "22:30"')
         return written
 
+    @field_validator("modes")
+    @classmethod
+    def _measured_modes(cls, modes: list[Mode]) -> list[Mode]:
+        if "selected" in modes:
+            raise ValueError(
+                "mode `selected` exists in older bundles only; write `counts`, which counts calls of kernels"
+            )
+        return modes
+
     @field_validator("threads")
     @classmethod
     def _number_first(cls, threads: list[ThreadCount]) -> list[ThreadCount]:

@@ -26,8 +26,8 @@ _EVIDENCE = (
     "precision and threads, in the same sweep. The unit of a 95 % interval is the session. It is exact and assumes "
     "only that both sides have the same noise: Hodges-Lehmann's, on logarithms.",
     "Evidence of use: data types in an operator's name (PF32, PF16, PQS8 are packed for SME) prove SME of either "
-    "version. Only kernels prove SME2: those sampled while they ran (executed), or, for operators that ran, those in "
-    "XNNPACK's log (selected). Without either, SME2 is not proven.",
+    "version. Only kernels prove SME2: those whose calls were counted (counted), those sampled while they ran "
+    "(executed), or, for operators that ran, those in XNNPACK's log (selected). Without any, SME2 is not proven.",
     "Not evidence alone: a selected kernel. XNNPACK selects kernels when it initialises a family of them, whether or "
     "not the model runs them.",
     "Undecided: QP8 in a name (dynamic int8) reads the same with and without SME; only kernels decide it.",
@@ -35,6 +35,7 @@ _EVIDENCE = (
     "model and are not measured.",
 )
 _KERNEL_TABLES = {
+    "counted": ("Kernels that ran, each call counted", "calls per run"),
     "executed": ("Kernels that ran (executed)", "samples"),
     "selected": ("Kernels that XNNPACK selected, executed or not", "lines of the log"),
 }
@@ -106,7 +107,7 @@ def _pair_folds(answers: Answers) -> list[Block]:
 
 
 def _kernel_tables(kernels: list[KernelRow]) -> Iterator[Table]:
-    """Yield the table of a pair's kernels that were executed, and of those that were selected."""
+    """Yield the tables of a pair's kernels: those that were counted, those that were sampled, and the selected ones."""
     for evidence, (caption, unit) in _KERNEL_TABLES.items():
         rows = [kernel for kernel in kernels if kernel.evidence == evidence]
         table = build_table(rows, is_named=False, caption=caption)

@@ -1,4 +1,4 @@
-"""The kernels of a bundle: executed ones by the runner's samples, selected ones by operators or by XNNPACK's log."""
+"""The kernels of a bundle: counted ones, executed ones by the runner's samples, and selected ones."""
 
 from collections import Counter
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from devices.untrusted import read_json
-from tasks.bundle.names import PROFILE, SELECTED
+from tasks.bundle.names import COUNTS, PROFILE, SELECTED
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.values import Count, SmallCount, first_mistake
 from tasks.etdump.xnntrace import parse_kernel, selected_kernels
@@ -39,8 +39,30 @@ class _Profile(BaseModel, frozen=True, strict=True):
     unresolved_libraries: list[_Samples] | None = None
 
 
+class _Calls(BaseModel, frozen=True, strict=True):
+    """A kernel that XNNPACK can call, its calls, and the nanoseconds in them of all threads together."""
+
+    name: str
+    calls: Count
+    ns: Count
+
+
+class KernelCounts(BaseModel, frozen=True, strict=True):
+    """kernel_counts.json."""
+
+    executions: SmallCount
+    clock_hz: Count
+    cost_ns_per_call: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    """What counting adds to a call while all threads call one kernel."""
+    kernels: list[_Calls]
+
+    @property
+    def called(self) -> list[_Calls]:
+        return [kernel for kernel in self.kernels if kernel.calls]
+
+
 class _SelectedKernels(BaseModel, frozen=True, strict=True):
-    """selected_kernels.json."""
+    """selected_kernels.json of an older bundle."""
 
     selected: list[str]
     unnamed: Count
@@ -48,10 +70,16 @@ class _SelectedKernels(BaseModel, frozen=True, strict=True):
 
 
 def kernel_rows(folder: Path, record: SessionRecord) -> dict[str, list[dict[str, Any]]]:
-    """Return rows of `kernel` and `kernel_profile` by table, of executed or selected ones; BundleError if bad."""
+    """Return rows of `kernel`, and of `kernel_profile` or `kernel_counts`, by table; BundleError if a file is bad."""
     if record.mode == "trace":
         counts = _count_selected([folder / name for name in _LOGS if name in record.files])
         return {"kernel": [_kernel_row("selected", name, count) for name, count in counts.items()]}
+    if COUNTS in record.files:
+        counts = _read_file(KernelCounts, folder / COUNTS, "a file of counted kernels")
+        rows = [_kernel_row("counted", each.name, each.calls, _XNNPACK) | {"ns": each.ns} for each in counts.called]
+        compiled = [_named(each.name) for each in counts.kernels]
+        session = counts.model_dump(exclude={"kernels"}) | {"compiled": compiled}
+        return {"kernel": rows, "kernel_counts": [session]}
     if SELECTED in record.files:
         kernels = _read_file(_SelectedKernels, folder / SELECTED, "a list of selected kernels")
         rows = [_kernel_row("selected", name, 1, _XNNPACK) for name in kernels.selected]
@@ -73,8 +101,8 @@ def kernel_names(collected: Path, mode: str) -> list[str]:
     if mode == "trace":
         return list(_count_selected([collected / name for name in _LOGS if (collected / name).is_file()]))
     try:
-        if mode == "selected":
-            return read_json(_SelectedKernels, (collected / SELECTED).read_bytes()).selected
+        if mode == "counts":
+            return [each.name for each in read_json(KernelCounts, (collected / COUNTS).read_bytes()).called]
         profile = read_json(_Profile, (collected / PROFILE).read_bytes())
     except (FileNotFoundError, ValidationError):
         return []
@@ -96,12 +124,14 @@ def _count_selected(logs: list[Path]) -> Counter[str]:
 
 
 def _kernel_row(evidence: str, name: str | None, weight: int, library: str | None = None) -> dict[str, Any]:
+    return {"evidence": evidence, "library": library, "weight": weight, **_named(name)}
+
+
+def _named(name: str | None) -> dict[str, Any]:
+    """Return the name of a kernel and its parts, None without a name."""
     kernel = parse_kernel(name) if name else None
     return {
-        "evidence": evidence,
         "name": name,
-        "library": library,
-        "weight": weight,
         "operation": kernel.operation if kernel else None,
         "data_type": ", ".join(kernel.data_types) if kernel else None,
         "isa": kernel.isa if kernel else None,

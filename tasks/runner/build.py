@@ -64,7 +64,7 @@ def build_runner(platform: str, runners_dir: Path, version: str | None = None) -
                 "platform": inputs.platform,
                 "launch": inputs.launch,
                 "variants": VARIANTS if facts.can_have_sme else ["sme2_off"],
-                "modes": ["timing", "profile", *(["selected"] if facts.shows_selected_kernels else [])],
+                "modes": ["timing", "profile", *(["counts"] if facts.counts_kernels else [])],
                 "versions": inputs.versions,
                 "compiler": inputs.toolchain.version,
                 "flags": inputs.flags,

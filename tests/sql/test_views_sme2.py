@@ -8,12 +8,23 @@ import duckdb
 import pytest
 
 from sql.schema import seed_rows
-from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, TRANSPOSE, BundleMaker, profile_of
+from tests.fixtures.warehouse import (
+    CONVOLUTION,
+    CONVOLUTION_SME2,
+    LINEAR,
+    MEAN,
+    TRANSPOSE,
+    BundleMaker,
+    counts_of,
+    profile_of,
+)
 
 MS = 1_000_000
 QP8 = "Fully Connected (NC, QP8, F32, QC8W) GEMM #1"
 KAI_SME2 = "kai_kernel_matmul_clamp_f32_qai8dxp1vlx4_qsi8cxp4vlx4_1vlx4vl_sme2_mopa"
 KAI_NEON = "kai_run_matmul_clamp_f32_qai8dxp4x8_qsi8cxp4x8_16x4_neon_i8mm"
+KAI_RUN_SME2 = KAI_SME2.replace("kernel", "run", 1)
+KAI_RUN_SME = KAI_RUN_SME2.replace("sme2", "sme")
 KAI_PACK = "kai_run_lhs_quant_pack_qai8dxp_f32"
 KAI_PACK_SME = "kai_run_lhs_pack_f32p2vlx1_f32_sme"
 
@@ -121,6 +132,13 @@ def write_sessions(maker: BundleMaker) -> None:
     on(maker, "selected", (100, {CONVOLUTION_SME2: 80}))
     log = EXTENSION_LOG.replace("gemm", "igemm").splitlines()[0].encode()
     on(maker, "selected", 100, mode="trace", files={"stderr.txt": log})
+    # calls of two kernels for one operator, beside an operator without a kernel that has a name, and a weaker profile
+    for emulated in (False, True):
+        device = {"device__name": f"counted {emulated}", "device__emulated": emulated}
+        counted = {KAI_RUN_SME2: (6, 1 * MS), KAI_NEON: (2, 3 * MS), KAI_PACK: (2, 5), KAI_RUN_SME: (0, 0)}
+        on(maker, "counted", (100, {QP8: 80, DEPTHWISE: 10}), **device)
+        on(maker, "counted", 100, mode="counts", files=counts_of(executions=2, **counted), **device)
+        on(maker, "counted", 100, mode="profile", files=profile_of(**{KAI_NEON: 7}), **device)
     on(maker, "apart", (100, {LINEAR: 80}))
     on(maker, "apart", 100, mode="trace", files={"stderr.txt": EXTENSION_LOG.encode()})
     on(maker, "apart", 100, mode="profile", files=profile_of(**{KAI_SME2: 60, "memcpy": 15, "unresolved": 25}))
@@ -215,6 +233,35 @@ def test_only_kernels_distinguish_sme2_from_sme_whose_operators_have_the_same_na
             ("sme2_on", 1, 1.0, 0.0, 1.0, 0.0, "executed"),
             ("sme2_on", 2, None, None, None, None, "not proven"),
         ]
+
+
+def test_counted_calls_are_the_strongest_evidence_and_decide_by_their_time(farm: BundleMaker) -> None:
+    # then SME2 has its part of the time in the calls, and of the calls where times mean nothing
+    columns = "emulated, proven_share, evidence, kernel_calls, sme2_kernel_calls, kernel_ms, sme2_kernel_ms"
+    assert ask(farm, "sme2_coverage", "counted", columns) == [
+        (False, 0.25, "counted", 4.0, 3.0, 2.0, 0.5),
+        (True, 0.75, "counted", 4.0, 3.0, None, None),
+    ]
+    # and each operator has the kernels that the runner has for it, or kernels without a name
+    columns = "operator, kernel, compiled, selected, executed, kernel_calls_per_run, kernel_time_ms, operators"
+    kernels = farm.ask(f"SELECT {columns} FROM operator_kernels WHERE model = 'counted' AND NOT emulated ORDER BY ALL")
+    assert kernels == [
+        ("Convolution", "(unnamed)", True, None, True, None, None, None),
+        ("Fully Connected", KAI_RUN_SME2, True, None, True, 3.0, 0.5, 1),
+        ("Fully Connected", KAI_RUN_SME, True, None, False, 0.0, None, 1),
+        ("Fully Connected", KAI_NEON, True, None, True, 1.0, 1.5, 1),
+    ]
+    calls = "kernel, weight, calls_per_run, time_ms, share"
+    assert farm.ask(f"SELECT {calls} FROM kernel_use WHERE emulated AND evidence = 'counted' ORDER BY ALL") == [
+        (KAI_PACK, 2, 1.0, None, None),
+        (KAI_RUN_SME2, 6, 3.0, None, None),
+        (KAI_NEON, 2, 1.0, None, None),
+    ]
+    # and where nothing was counted, what has no name is unknown, and samples show what was executed
+    columns = "operator, kernel, compiled, selected, executed, kernel_calls_per_run"
+    assert ask(farm, "operator_kernels", "profile 0", columns) == [
+        ("Fully Connected", KAI_SME2, None, None, True, None),
+    ]
 
 
 def test_kernels_that_ran_and_kernels_that_were_selected_are_kept_apart(farm: BundleMaker) -> None:

@@ -7,7 +7,6 @@
 #include <sys/auxv.h>
 
 #include "cpuinfo_caller.h"
-#include "selected_kernels.h"
 #include "sme2_request.h"
 
 extern "C" unsigned long __getauxval(unsigned long type);
@@ -24,10 +23,7 @@ constexpr unsigned long kSmeFamily = bits(23, 30) | kSme2AndLater;
 Sme limit = Sme::sme2;
 std::optional<Sme> reported;
 
-void read_request(int argc, char** argv, char**) {
-  limit = requested_sme(argc, argv);
-  track_operators(argc, argv);
-}
+void read_request(int argc, char** argv, char**) { limit = requested_sme(argc, argv); }
 
 // Runs before the constructors of all libraries and therefore before the first query.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const read_request_first)(int, char**, char**) = read_request;

@@ -1,9 +1,9 @@
--- Reads: kernel, session_cell, session, cell
--- Kernels of sessions of the same cell: those that ran (sampled, with their share) apart from those that XNNPACK only
--- selected.
+-- Reads: kernel, kernel_counts, session_cell, session, cell
+-- Kernels of sessions of the same cell: those that ran (counted, or sampled with their share) apart from those that
+-- XNNPACK only selected.
 CREATE OR REPLACE VIEW kernel_use AS
 WITH
-counted AS (
+used AS (
     SELECT
         cell_id,
         cell,
@@ -16,11 +16,14 @@ counted AS (
         isa,
         library,
         sum(weight)::BIGINT AS weight,
+        sum(weight) / sum(kernel_counts.executions) AS calls_per_run,
+        sum(ns) / sum(kernel_counts.executions) / 1e6 AS time_ms,
         count(DISTINCT session_key) AS sessions
     FROM kernel
     JOIN session_cell USING (session_key)
     JOIN session USING (session_key)
     JOIN cell USING (cell_id, sweep_id)
+    LEFT JOIN kernel_counts USING (session_key)
     WHERE status = 'succeeded'
     GROUP BY ALL
 )
@@ -28,12 +31,18 @@ SELECT
     COLUMNS(_cell_name()),
     -- Name of the kernel or another function; `(unresolved)` for samples whose function has no name in its library.
     coalesce(name, '(unresolved)') AS kernel,
-    -- executed: sampled by the runner while it ran. selected: chosen by XNNPACK, used or not; in mode selected for the
-    -- model's operators, in mode trace by its log.
+    -- counted: each call, in mode counts. executed: sampled while it ran, in mode profile. selected: chosen by XNNPACK,
+    -- used or not, by its log in mode trace; older farms found those of the model in mode selected.
     evidence,
-    -- Samples if executed; if selected, 1 or the lines of the log; without a name, all functions without one.
+    -- Calls if counted, samples if executed; if selected, 1 or the lines of the log; without a name, all functions
+    -- without one.
     weight,
-    -- Part of all samples, unresolved ones included, 0 to 1; NULL if selected, which has no time.
+    -- Calls in one run; NULL unless counted.
+    calls_per_run,
+    -- Milliseconds of all threads in the calls of one run, calls of other kernels inside them included; NULL unless
+    -- counted, and on emulated devices.
+    CASE WHEN _has_times(emulated) THEN time_ms END AS time_ms,
+    -- Part of all samples, unresolved ones included, 0 to 1; NULL unless executed.
     CASE
         WHEN evidence = 'executed' THEN weight / sum(weight) OVER (PARTITION BY cell_id, cell, sweep_id, evidence)
     END AS share,
@@ -49,5 +58,5 @@ SELECT
     sessions,
     runner_source,
     COLUMNS(_cell_content())
-FROM counted
+FROM used
 JOIN cell USING (cell_id, cell, sweep_id);

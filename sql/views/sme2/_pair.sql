@@ -17,7 +17,7 @@ SELECT
     any_value(model) AS model,
     -- Precision of the exported model, such as fp32 or int8_static; `unknown` for a loose ETDump.
     any_value(precision) AS precision,
-    -- timing, profile, selected, trace or numerics; only timing counts as latency.
+    -- timing, profile, counts, trace, numerics or selected; only timing counts as latency.
     any_value(mode) AS mode,
     -- Requested threads; NULL for a loose ETDump.
     any_value(threads) AS threads,

@@ -1,4 +1,4 @@
--- Reads: _operator_cell, _sme_by_name, _cell, _sme_kernels, _executed_samples
+-- Reads: _operator_cell, _sme_by_name, _cell, _sme_kernels, _executed_samples, _counted_calls
 -- The rows of sme2_operator_coverage with the numbers of their cell.
 CREATE OR REPLACE VIEW _sme2_operator AS
 WITH
@@ -46,8 +46,10 @@ SELECT
     -- Part of samples in SME2 kernels.
     sme2_samples,
     -- Part of samples in SME kernels that are not SME2.
-    sme1_samples
+    sme1_samples,
+    _counted_calls.* EXCLUDE (subject, sweep_id)
 FROM _cell
 JOIN eligible USING (cell_id, cell, sweep_id)
 LEFT JOIN _sme_kernels USING (subject, sweep_id, packed_as)
-LEFT JOIN _executed_samples USING (subject, sweep_id);
+LEFT JOIN _executed_samples USING (subject, sweep_id)
+LEFT JOIN _counted_calls USING (subject, sweep_id);

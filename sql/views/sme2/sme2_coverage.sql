@@ -11,6 +11,10 @@ covered AS (
         samples,
         sme2_samples,
         sme1_samples,
+        kernel_calls,
+        sme2_kernel_calls,
+        kernel_ms,
+        sme2_kernel_ms,
         sum(time_ms) AS eligible_ms,
         coalesce(sum(time_ms) FILTER (sme_by_name = 'yes'), 0) AS sme_ms,
         coalesce(sum(time_ms) FILTER (sme_by_name = 'undecided'), 0) AS undecided_ms,
@@ -30,6 +34,7 @@ covered AS (
             WHEN bool_or(evidence = 'not proven') THEN 'not proven'
             WHEN bool_or(evidence = 'selected') THEN 'selected'
             WHEN bool_or(evidence = 'executed') THEN 'executed'
+            WHEN bool_or(evidence = 'counted') THEN 'counted'
             ELSE 'name'
         END AS evidence
     FROM _sme2_operator
@@ -53,8 +58,8 @@ SELECT
     CASE WHEN is_proven THEN sme2_share END AS proven_share,
     -- The part on SME without SME2 by its kernels, 0 to 1; NULL if that is not proven of every operator.
     CASE WHEN is_proven THEN sme1_share END AS proven_sme1_share,
-    -- The weakest evidence among its operators: executed (sampled kernels), selected (kernels that XNNPACK chose), name
-    -- (no name shows SME), or not proven.
+    -- The weakest evidence among its operators: counted (calls of kernels), executed (sampled kernels), selected
+    -- (kernels that XNNPACK chose), name (no name shows SME), or not proven.
     evidence,
     -- Calls per run of the same operators; also valid on emulated devices, whose times mean nothing.
     eligible_calls,
@@ -72,6 +77,15 @@ SELECT
     sme1_samples::BIGINT AS executed_sme1_samples,
     -- executed_sme2_samples / executed_samples: part of the processor time, not of eligible_ms.
     sme2_samples / nullif(samples, 0) AS executed_sme2_share,
+    -- Counted calls per run of kernels with a name that multiply matrices; NULL without a session of mode counts, or
+    -- without such calls.
+    kernel_calls,
+    -- Part of kernel_calls in SME2 kernels.
+    sme2_kernel_calls,
+    -- Milliseconds of all threads in kernel_calls; NULL on emulated devices.
+    CASE WHEN _has_times(emulated) THEN kernel_ms END AS kernel_ms,
+    -- Part of kernel_ms in SME2 kernels.
+    CASE WHEN _has_times(emulated) THEN sme2_kernel_ms END AS sme2_kernel_ms,
     runner_source,
     COLUMNS(_cell_content())
 FROM covered

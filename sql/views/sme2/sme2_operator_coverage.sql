@@ -19,13 +19,13 @@ SELECT
     sme2_share,
     -- The same for SME without SME2.
     sme1_share,
-    -- What sme2_share rests on: executed (sampled kernels), selected (kernels that XNNPACK chose), name (which shows
-    -- that it is not on SME), or not proven.
+    -- What sme2_share rests on: counted (calls of kernels), executed (sampled kernels), selected (kernels that XNNPACK
+    -- chose), name (which shows that it is not on SME), or not proven.
     evidence,
     -- Why it is not on SME, from the names, kernels and other operators of the same cell; NULL if it is. portable:
-    -- XNNPACK did not get it; switched off: SME2 was; names: those of QP8 do not show it, a session of mode profile
-    -- does; kernels: those that ran are not of SME; data types or shape: another operator of its name ran on SME;
-    -- never: none of its name did.
+    -- XNNPACK did not get it; switched off: SME2 was; names: those of QP8 do not show it, a session of mode counts or
+    -- profile does; kernels: those that ran are not of SME; data types or shape: another operator of its name ran on
+    -- SME; never: none of its name did.
     CASE
         WHEN sme_by_name = 'yes' OR (sme_by_name = 'undecided' AND sme2_share + sme1_share > 0) THEN NULL
         WHEN kind = 'portable' THEN 'portable'

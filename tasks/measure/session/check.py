@@ -11,7 +11,7 @@ from devices.start_limits import Limits, checks
 from sql.schema import seed_rows
 from tasks.bundle.cell import Cell, Variant
 from tasks.bundle.failure_kinds import printed_kind, signal_name
-from tasks.bundle.names import SELECTED
+from tasks.bundle.names import COUNTS
 from tasks.bundle.runner_stats import Stats
 from tasks.bundle.runtime_options import without_effect
 from tasks.etdump.delegates import Backends
@@ -136,9 +136,9 @@ def check_result(
         raise Unsuccessful("failed", "bad_etdump", f"model.etdump: {cause}")
     if runner.supports_farm_flags:
         _check_stats(stats, cell)
-    if cell.mode == "selected" and not (collected / SELECTED).is_file():
+    if cell.mode == "counts" and not (collected / COUNTS).is_file():
         reason = (
-            f"the runner exited with code 0 but did not write {SELECTED}; build it again: `etfarm devices runner build`"
+            f"the runner exited with code 0 but did not write {COUNTS}; build it again: `etfarm devices runner build`"
         )
         raise Unsuccessful("failed", "no_kernels", reason)
     delegated = {dump.names[at] for at in dump.name_id[dump.kind == EventKind.DELEGATED]}
@@ -194,7 +194,7 @@ def last_lines(log: Path, count: int) -> list[str]:
 def variant_contradiction(variant: Variant, operators: Iterable[str], kernels: Iterable[str] = ()) -> str | None:
     """Return a sentence if the names of a run contradict its variant, None if they agree or are inconclusive.
 
-    `operators` are names of delegated operators; `kernels` are names of executed or selected kernels, if any are known.
+    `operators` are names of delegated operators; `kernels` are names of executed or selected kernels, if there are any.
     """
     names = list(operators)
     with_sme = [name for name in names if _WITH_SME.search(name)]

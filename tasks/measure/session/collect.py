@@ -14,7 +14,7 @@ from devices.device import Device
 from devices.errors import DeviceError, FileMissing, FileRefused
 from devices.shell import call
 from devices.untrusted import read_json, save_fetched
-from tasks.bundle.names import ETDUMP, MAX_FILE_BYTES, MAX_LOG_BYTES, PROFILE, SELECTED, STATS
+from tasks.bundle.names import COUNTS, ETDUMP, MAX_FILE_BYTES, MAX_LOG_BYTES, PROFILE, STATS
 from tasks.bundle.runner_stats import Stats
 from tasks.bundle.values import first_mistake
 from tasks.export.exported import Export
@@ -52,8 +52,8 @@ def file_limits(session: PlannedSession, export: Export, runner: Runner) -> dict
         limits[STATS] = min(_EMPTY_BYTES + 2 * executions * _DURATION_BYTES, _MAX_STATS_BYTES)
         if session.cell.mode == "profile":
             limits[PROFILE] = _PROFILE_BYTES
-        if session.cell.mode == "selected":
-            limits[SELECTED] = _PROFILE_BYTES
+        if session.cell.mode == "counts":
+            limits[COUNTS] = _PROFILE_BYTES
     return limits
 
 

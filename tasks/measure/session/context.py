@@ -13,7 +13,7 @@ from devices.ondevice.store import Content, blob_path, put_tree, tree_path
 from devices.start_limits import Limits
 from devices.untrusted import read_json
 from tasks.bundle.cell import ROOF, XNNPACK
-from tasks.bundle.names import PROFILE, SELECTED
+from tasks.bundle.names import COUNTS, PROFILE
 from tasks.bundle.runtime import base_model
 from tasks.bundle.runtime_options import Options, runner_flags, settings
 from tasks.export.entry import AccuracyRequirement
@@ -89,8 +89,8 @@ def runner_command(session: PlannedSession, context: SessionContext, folder: str
         command += [f"--cache_reads={_MEMORY_READS}"] if is_roof else []
         if cell.mode == "profile":
             command.append(f"--kernel_profile_path={folder}/{PROFILE}")
-        if cell.mode == "selected":
-            command.append(f"--selected_kernels_path={folder}/{SELECTED}")
+        if cell.mode == "counts":
+            command.append(f"--kernel_counts_path={folder}/{COUNTS}")
     return command
 
 

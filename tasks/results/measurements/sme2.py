@@ -133,7 +133,7 @@ class CoverageRow(CellRow):
         str,
         Words(
             "Evidence",
-            meaning="the weakest among the operators: executed or selected kernels, names alone, or none",
+            meaning="the weakest among the operators: counted, executed or selected kernels, names alone, or none",
             tone=lambda evidence: "flag" if evidence == "not proven" else "",
         ),
     ]
@@ -250,7 +250,7 @@ class PairOperatorRow(PairRow):
 
 @dataclass(frozen=True)
 class KernelRow(PairRow):
-    """A kernel and its weights with SME2 off and on: samples if `executed`, lines of the log if `selected`."""
+    """A kernel with SME2 off and on: calls per run if counted, samples if executed, lines of the log if selected."""
 
     query = "sme2_kernels"
     evidence: str

@@ -10,7 +10,7 @@ import pytest
 
 from tasks.load.load import load_paths, refusals
 from tasks.rows.rows import Rows, bundle_rows
-from tests.fixtures.warehouse import BundleMaker, edit, profile_of
+from tests.fixtures.warehouse import BundleMaker, counts_of, edit, profile_of
 
 GOOD = json.loads(profile_of(xnn_f32_gemm=3)["kernel_profile.json"])
 KERNEL = {"name": "xnn_f32_gemm", "library": "libxnnpack.so", "samples": 3}
@@ -45,10 +45,11 @@ def test_poisoned_kernel_profiles_and_lists_are_refused(maker: BundleMaker) -> N
         "": "EOF",
         "\xff\xfe": "expected value",
     }
-    lists = ("[" * 100_000, '{"selected": [3], "unnamed": 0}', '{"selected": [], "unnamed": -1}')
+    counted = counts_of(gemm=(3, 9))["kernel_counts.json"].decode()
+    lists = ("[" * 100_000, counted.replace(": 3,", ": -3,"), counted.replace("12.5", "NaN"))
     causes = {}
-    for content, cause in (*profiles.items(), *dict.fromkeys(lists, "not a list of selected kernels (").items()):
-        mode, name = ("selected", "selected_kernels") if "selected" in cause else ("profile", "kernel_profile")
+    for content, cause in (*profiles.items(), *dict.fromkeys(lists, "not a file of counted kernels (").items()):
+        mode, name = ("counts", "kernel_counts") if "counted" in cause else ("profile", "kernel_profile")
         causes[maker.session([6], mode=mode, files={f"{name}.json": content.encode("latin-1")})] = cause
     # then each is refused with the key
     check_refusals(maker, causes)

@@ -7,10 +7,11 @@ from typing import Any
 from tasks.rows.kernels import kernel_names
 from tasks.rows.rows import Rows, bundle_rows, loose_rows, read_session_id
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
-from tests.fixtures.warehouse import BundleMaker, profile_of
+from tests.fixtures.warehouse import BundleMaker, counts_of, profile_of
 
 COMMIT = {"author": "Ada", "id": "f" * 7, "subject": "Quantize"}
 GEMM = "xnn_f32_gemm_minmax_ukernel_6x8__neonfma"
+PACK = "kai_run_lhs_pack_f32p2vlx1_f32_sme"
 
 
 def test_what_changes_a_session_is_in_its_row(maker: BundleMaker) -> None:
@@ -82,7 +83,17 @@ def test_kernels_come_from_the_evidence_of_their_mode(maker: BundleMaker) -> Non
     older = json.loads(profile_of(memcpy=2, unresolved=4)["kernel_profile.json"]) | {"unresolved_libraries": None}
     files = {"kernel_profile.json": json.dumps(older).encode()}
     assert kernels(bundle_rows(maker.session([5], mode="profile", files=files)))[1:] == [("executed", None, None, 4)]
-    # and a list of selected kernels counts each once
+    # and counted kernels have their calls and times, and those without a call are what the runner has
+    counts = bundle_rows(
+        maker.session([5], mode="counts", files=counts_of(executions=2, **{GEMM: (6, 6000), PACK: (0, 0)}))
+    )
+    assert [(row["evidence"], row["name"], row["weight"], row["ns"]) for row in counts.details["kernel"]] == [
+        ("counted", GEMM, 6, 6000)
+    ]
+    [counted] = counts.details["kernel_counts"]
+    assert (counted["executions"], counted["cost_ns_per_call"]) == (2, 12.5)
+    assert [(each["name"], each["operation"]) for each in counted["compiled"]] == [(GEMM, "gemm"), (PACK, "lhs_pack")]
+    # and the list of selected kernels of an older bundle counts each once
     listed = {"selected_kernels.json": json.dumps({"selected": [GEMM], "unnamed": 2}).encode()}
     selected = kernels(bundle_rows(maker.session([5], mode="selected", files=listed)))
     assert [row[:2] + row[3:] for row in selected] == [("selected", GEMM, 1), ("selected", None, 2)]
@@ -97,8 +108,8 @@ def test_a_session_is_checked_by_the_kernels_of_its_mode(tmp_path: Path) -> None
     for mode, name, content, names in (
         ("profile", "kernel_profile.json", profile_of(**{GEMM: 3}, unresolved=1)["kernel_profile.json"], [GEMM]),
         ("profile", "kernel_profile.json", b"{", []),
-        ("selected", "selected_kernels.json", json.dumps({"selected": [GEMM], "unnamed": 1}).encode(), [GEMM]),
-        ("selected", "selected_kernels.json", b"{", []),
+        ("counts", "kernel_counts.json", counts_of(**{GEMM: (3, 9), PACK: (0, 0)})["kernel_counts.json"], [GEMM]),
+        ("counts", "kernel_counts.json", b"{", []),
         ("trace", "logcat.txt", line, [GEMM]),
         ("timing", "logcat.txt", line, []),
     ):

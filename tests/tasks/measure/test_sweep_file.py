@@ -24,6 +24,7 @@ def test_the_sweeps_that_come_with_the_farm_are_valid(path: Path) -> None:
         ("name: a\nmodels: [linear]\nexecutoins: 3\n", 3, "`executoins`: unknown key; the keys are "),
         ("name: A b\nmodels: [linear]\n", 1, "lower-case letters, digits"),
         ("name: a\nmodels: [linear]\nthreads: [1, 1]\n", 3, "duplicate entry `1`"),
+        ("name: a\nmodels: [linear]\nmodes: [selected]\n", 3, "write `counts`"),
         ("name: a\nmodels: [linear]\nthreads: [all, 2]\n", 3, "the first entry must be a number; write `all` after it"),
         ("name: a\nmodels: [linear]\nlimits:\n  max_temp: 3\n", 4, "the keys are max_background_cpu_percent, "),
         ("name: a\nmodels: [linear]\nlimits:\n  max_die_c: .inf\n", 4, "`limits.max_die_c`: input should be a finite"),

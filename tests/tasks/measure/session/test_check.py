@@ -27,6 +27,7 @@ from tasks.measure.session.check import (
 )
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.stand_in import a_session, etdump_of, publish_stand_in
+from tests.fixtures.warehouse import counts_of
 
 CRASHED = "executor_runner: ExecuTorch crashed (SIGSEGV) while it executed the model"
 STATS = {"load_ns": 5, "threads_used": 1}
@@ -131,7 +132,7 @@ def test_a_clock_may_stand_still_during_the_warm_up_but_not_during_all_measured_
         ({"stats": STATS | {"threads_used": None}}, "failed", "bad_stats", "`threads_used` is missing or null"),
         ({"threads": 4}, "invalid", "threads", "used 1 threads instead of 4"),
         ({"stats": STATS | {"threads_used": 2}}, "invalid", "threads", "used 2 threads instead of 1"),
-        ({"mode": "selected"}, "failed", "no_kernels", "did not write selected_kernels.json"),
+        ({"mode": "counts"}, "failed", "no_kernels", "did not write kernel_counts.json"),
         ({"variant": "sme1"}, "invalid", "variant", "variant sme1 must run with SME"),
         ({"variant": "sme2_on", "kind": "registered"}, "invalid", "variant", "variant sme2_on must run with SME2"),
     ],
@@ -155,8 +156,8 @@ def test_executions_of_two_methods_are_no_result(tmp_path: Path) -> None:
 
 
 def test_the_kernels_of_a_session_count_beside_its_operators(tmp_path: Path) -> None:
-    given = result(tmp_path, mode="selected")
-    (given[-1] / "selected_kernels.json").write_text(f'{{"selected": ["{SME_KERNEL}"], "unnamed": 0}}')
+    given = result(tmp_path, mode="counts")
+    (given[-1] / "kernel_counts.json").write_bytes(counts_of(**{SME_KERNEL: (3, 9)})["kernel_counts.json"])
     found = unsuccessful(check_result, *given)
     assert found[:2] == ("invalid", "variant")
     assert SME_KERNEL in found[2]

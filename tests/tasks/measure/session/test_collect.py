@@ -149,7 +149,7 @@ def limits_of(
         ("registered", "timing", set()),
         ("wheel", "timing", {"stats.json"}),
         ("wheel", "profile", {"stats.json", "kernel_profile.json"}),
-        ("wheel", "selected", {"stats.json", "selected_kernels.json"}),
+        ("wheel", "counts", {"stats.json", "kernel_counts.json"}),
     ],
 )
 def test_a_runner_may_leave_only_the_files_of_its_mode(tmp_path: Path, kind: str, mode: str, more: set[str]) -> None:
