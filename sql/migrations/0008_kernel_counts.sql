@@ -11,5 +11,5 @@ CREATE TABLE kernel_counts (
     -- Nanoseconds that counting adds to a call while all threads call one kernel.
     cost_ns_per_call DOUBLE NOT NULL,
     -- Kernels of KleidiAI that the XNNPACK of the runner can call, called or not.
-    compiled STRUCT(name VARCHAR, operation VARCHAR, data_type VARCHAR, isa VARCHAR, isa_family VARCHAR) [] NOT NULL
+    compiled STRUCT(name VARCHAR, operation VARCHAR, data_type VARCHAR, isa VARCHAR, isa_family VARCHAR)[] NOT NULL
 );

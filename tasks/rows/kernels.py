@@ -72,8 +72,8 @@ class _SelectedKernels(BaseModel, frozen=True, strict=True):
 def kernel_rows(folder: Path, record: SessionRecord) -> dict[str, list[dict[str, Any]]]:
     """Return rows of `kernel`, and of `kernel_profile` or `kernel_counts`, by table; BundleError if a file is bad."""
     if record.mode == "trace":
-        counts = _count_selected([folder / name for name in _LOGS if name in record.files])
-        return {"kernel": [_kernel_row("selected", name, count) for name, count in counts.items()]}
+        lines = _count_selected([folder / name for name in _LOGS if name in record.files])
+        return {"kernel": [_kernel_row("selected", name, count) for name, count in lines.items()]}
     if COUNTS in record.files:
         counts = _read_file(KernelCounts, folder / COUNTS, "a file of counted kernels")
         rows = [_kernel_row("counted", each.name, each.calls, _XNNPACK) | {"ns": each.ns} for each in counts.called]

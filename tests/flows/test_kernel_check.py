@@ -40,7 +40,7 @@ class StandIn:
         ended = {"status": "succeeded", "reason": None, "session_id": session.session_id, "accuracy": []}
         folder = Path(store.location) / session.sweep.sweep_id / session.session_id
         folder.mkdir(parents=True)
-        content = counts_of(executions=session.cell.executions, **self.calls)["kernel_counts.json"]
+        content = counts_of(self.calls, session.cell.executions)["kernel_counts.json"]
         (folder / "kernel_counts.json").write_bytes(content)
         return SimpleNamespace(**ended)
 

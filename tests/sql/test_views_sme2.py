@@ -137,7 +137,7 @@ def write_sessions(maker: BundleMaker) -> None:
         device = {"device__name": f"counted {emulated}", "device__emulated": emulated}
         counted = {KAI_RUN_SME2: (6, 1 * MS), KAI_NEON: (2, 3 * MS), KAI_PACK: (2, 5), KAI_RUN_SME: (0, 0)}
         on(maker, "counted", (100, {QP8: 80, DEPTHWISE: 10}), **device)
-        on(maker, "counted", 100, mode="counts", files=counts_of(executions=2, **counted), **device)
+        on(maker, "counted", 100, mode="counts", files=counts_of(counted, executions=2), **device)
         on(maker, "counted", 100, mode="profile", files=profile_of(**{KAI_NEON: 7}), **device)
     on(maker, "apart", (100, {LINEAR: 80}))
     on(maker, "apart", 100, mode="trace", files={"stderr.txt": EXTENSION_LOG.encode()})

@@ -29,7 +29,10 @@ summed AS (
 ),
 -- Operators of dynamic int8 have the same name without SME; the names of all others prove SME of one version.
 deciding AS (
-    SELECT *, CASE packed_as WHEN 'QP8' THEN weight ELSE sme1_weight + sme2_weight END AS deciding_weight
+    SELECT
+        *,
+        list_position(['counted', 'executed', 'selected'], evidence) AS rank,
+        CASE packed_as WHEN 'QP8' THEN weight ELSE sme1_weight + sme2_weight END AS deciding_weight
     FROM summed
 )
 SELECT
@@ -46,7 +49,4 @@ SELECT
     sme1_weight / deciding_weight AS sme1_share
 FROM deciding
 WHERE deciding_weight > 0
-QUALIFY row_number() OVER (
-    PARTITION BY subject, sweep_id, packed_as
-    ORDER BY list_position(['counted', 'executed', 'selected'], evidence)
-) = 1;
+QUALIFY row_number() OVER (PARTITION BY subject, sweep_id, packed_as ORDER BY rank) = 1;

@@ -45,7 +45,7 @@ def test_poisoned_kernel_profiles_and_lists_are_refused(maker: BundleMaker) -> N
         "": "EOF",
         "\xff\xfe": "expected value",
     }
-    counted = counts_of(gemm=(3, 9))["kernel_counts.json"].decode()
+    counted = counts_of({"gemm": (3, 9)})["kernel_counts.json"].decode()
     lists = ("[" * 100_000, counted.replace(": 3,", ": -3,"), counted.replace("12.5", "NaN"))
     causes = {}
     for content, cause in (*profiles.items(), *dict.fromkeys(lists, "not a file of counted kernels (").items()):

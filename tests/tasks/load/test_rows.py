@@ -85,7 +85,7 @@ def test_kernels_come_from_the_evidence_of_their_mode(maker: BundleMaker) -> Non
     assert kernels(bundle_rows(maker.session([5], mode="profile", files=files)))[1:] == [("executed", None, None, 4)]
     # and counted kernels have their calls and times, and those without a call are what the runner has
     counts = bundle_rows(
-        maker.session([5], mode="counts", files=counts_of(executions=2, **{GEMM: (6, 6000), PACK: (0, 0)}))
+        maker.session([5], mode="counts", files=counts_of({GEMM: (6, 6000), PACK: (0, 0)}, executions=2))
     )
     assert [(row["evidence"], row["name"], row["weight"], row["ns"]) for row in counts.details["kernel"]] == [
         ("counted", GEMM, 6, 6000)
@@ -108,7 +108,7 @@ def test_a_session_is_checked_by_the_kernels_of_its_mode(tmp_path: Path) -> None
     for mode, name, content, names in (
         ("profile", "kernel_profile.json", profile_of(**{GEMM: 3}, unresolved=1)["kernel_profile.json"], [GEMM]),
         ("profile", "kernel_profile.json", b"{", []),
-        ("counts", "kernel_counts.json", counts_of(**{GEMM: (3, 9), PACK: (0, 0)})["kernel_counts.json"], [GEMM]),
+        ("counts", "kernel_counts.json", counts_of({GEMM: (3, 9), PACK: (0, 0)})["kernel_counts.json"], [GEMM]),
         ("counts", "kernel_counts.json", b"{", []),
         ("trace", "logcat.txt", line, [GEMM]),
         ("timing", "logcat.txt", line, []),

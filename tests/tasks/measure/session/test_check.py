@@ -157,7 +157,7 @@ def test_executions_of_two_methods_are_no_result(tmp_path: Path) -> None:
 
 def test_the_kernels_of_a_session_count_beside_its_operators(tmp_path: Path) -> None:
     given = result(tmp_path, mode="counts")
-    (given[-1] / "kernel_counts.json").write_bytes(counts_of(**{SME_KERNEL: (3, 9)})["kernel_counts.json"])
+    (given[-1] / "kernel_counts.json").write_bytes(counts_of({SME_KERNEL: (3, 9)})["kernel_counts.json"])
     found = unsuccessful(check_result, *given)
     assert found[:2] == ("invalid", "variant")
     assert SME_KERNEL in found[2]

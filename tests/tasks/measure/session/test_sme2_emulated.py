@@ -29,7 +29,7 @@ SWEEP = """
 name: emulated
 models: [%s]
 precisions: [%s]
-modes: [timing, profile, selected]
+modes: [timing, profile, counts]
 executions: 4
 warmup_executions: 1
 sessions: 1
@@ -66,10 +66,10 @@ def test_each_operator_and_precision_shows_sme2_as_it_should(emulated: Farm) -> 
     sme1 = emulated.ask(executed + "kernel LIKE '%_sme_mopa' ORDER BY ALL")
     assert [tuple(row.values()) for row in sme1] == [(model, precision, "sme1") for model, precision, *_ in CASES]
     assert emulated.ask(executed + "variant = 'sme2_off' AND isa_family IN ('SME', 'SME2')") == []
-    # and so do the kernels that were selected, without a build that logs them
-    products = "SELECT DISTINCT model, precision, variant, isa_family FROM kernel_use WHERE evidence = 'selected' "
-    selected = emulated.ask(products + "AND operation LIKE 'matmul%' AND isa_family LIKE 'SME%' ORDER BY ALL")
-    assert [tuple(row.values()) for row in selected] == [
+    # and so do the kernels that were counted
+    products = "SELECT DISTINCT model, precision, variant, isa_family FROM kernel_use WHERE evidence = 'counted' "
+    counted = emulated.ask(products + "AND operation LIKE 'matmul%' AND isa_family LIKE 'SME%' ORDER BY ALL")
+    assert [tuple(row.values()) for row in counted] == [
         (model, precision, variant, family)
         for model, precision, *_ in CASES
         for variant, family in (("sme1", "SME"), ("sme2_on", "SME2"))
@@ -77,7 +77,7 @@ def test_each_operator_and_precision_shows_sme2_as_it_should(emulated: Farm) -> 
     # and the coverage tells them apart
     covered = emulated.ask(f"SELECT {COVERAGE} FROM sme2_coverage WHERE variant <> 'sme2_off' ORDER BY variant DESC")
     assert [tuple(row.values()) for row in covered] == [
-        (variant, "executed", 1.0, variant == "sme2_on", variant == "sme1")
+        (variant, "counted", 1.0, variant == "sme2_on", variant == "sme1")
         for variant in ("sme2_on", "sme1")
         for _ in CASES
     ]
