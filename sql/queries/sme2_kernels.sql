@@ -15,10 +15,10 @@ side AS (
         evidence,
         kernel,
         isa_family,
-        coalesce(sum(shown) FILTER (named.variant = 'sme2_off'), 0) AS weight_off,
-        coalesce(sum(shown) FILTER (named.variant = 'sme1'), 0) AS weight_sme1,
-        coalesce(sum(shown) FILTER (named.variant = 'sme2_on'), 0) AS weight_on
-    FROM (SELECT *, coalesce(round(calls_per_run)::BIGINT, weight) AS shown FROM kernel_use)
+        coalesce(sum(amount) FILTER (named.variant = 'sme2_off'), 0) AS weight_off,
+        coalesce(sum(amount) FILTER (named.variant = 'sme1'), 0) AS weight_sme1,
+        coalesce(sum(amount) FILTER (named.variant = 'sme2_on'), 0) AS weight_on
+    FROM (SELECT *, coalesce(round(calls_per_run)::BIGINT, weight) AS amount FROM kernel_use)
     JOIN cell USING (cell, sweep_id)
     JOIN _named_cell AS named USING (cell, sweep_id)
     LEFT JOIN timed USING (subject_pair)
