@@ -32,6 +32,7 @@ _OUTCOMES = {"accuracy": "inaccurate", "failure": "failed"}
 _DATA = ("state", "kind", "onset", "last_good", "confirmed_on", "closed_on", "last_seen", "reopened", "models")
 _FIGURES = (
     "devices", "precisions", "metrics", "series", "open_series", "metric", "ratio", "low", "high", "changed", "missing",
+    "roof_ratio",
 )  # fmt: skip
 
 

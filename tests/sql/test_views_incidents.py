@@ -42,10 +42,9 @@ def test_an_incident_keeps_what_changed_at_its_onset(maker: BundleMaker) -> None
 def test_a_device_whose_roof_fell_comes_before_its_models_and_these_name_it(maker: BundleMaker) -> None:
     # given a model and the roof, and a night in which both are slower: the model has another file, the roof has not
     roof: dict[str, Any] = {"model__name": "roof", "model__pte_sha256": "r1"}
-    for day in range(1, 11):
-        night_of(maker, day, 1.25 if day > 8 else 1.0, **roof)
-        night_of(maker, day, 1.25 if day > 8 else 1.0, model__pte_sha256="p2" if day > 8 else "p1")
-        night_of(maker, day, 1.25 if day > 8 else 1.0, model__name="same", model__pte_sha256="p3")
+    for day in range(2, 10):
+        for model in (roof, {"model__pte_sha256": "p2" if day > 7 else "p1"}, {"model__name": "same"}):
+            night_of(maker, day, 1.25 if day > 7 else 1.0, 8 if day > 7 else 5, **model)
     maker.load()
     with open_reader(maker.warehouse) as reader:
         of_device, of_model = read_incidents(reader)

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from sql.cage.connection import open_readable
+from sql.excerpt import Excerpt
+from sql.readable import ReadableFile
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker
 
 MS = 1_000_000
@@ -109,6 +112,14 @@ def test_a_cell_without_a_roof_of_its_own_has_work_and_no_share(farm: BundleMake
         (20 * MS, 4_000_000, None, None, "unknown")
     ]
     assert farm.ask(f"SELECT count(*) FROM model_roofline WHERE {other}") == [(0,)]
+
+
+def test_an_excerpt_of_a_model_has_the_roof_of_its_device(farm: BundleMaker) -> None:
+    with open_readable(ReadableFile(farm.warehouse, True, farm.warehouse)) as connection:
+        excerpt = Excerpt(connection)
+        excerpt.fill("smoke-2026-11-20", {("toy", "host")})
+        assert excerpt.execute(f"SELECT macs FROM model_roofline WHERE {OF_HOST}").fetchall() == [(21 * MS,)]
+        excerpt.close()
 
 
 @pytest.mark.parametrize(
