@@ -155,8 +155,8 @@ const std::vector<Flag>& all_flags() {
        number(&Flags::untraced_executions, 0)},
       {"memory_reads", "N", "reads 256 MB N times at the end, on as many threads as the pool has, to see how fast memory "
        "can be read (0)", number(&Flags::memory_reads, 0)},
-      {"cache_reads", "N", "reads 16 KB to 64 MB again and again, each N times 256 MB, at the end, to see how fast caches "
-       "can be read (0)", number(&Flags::cache_reads, 0)},
+      {"cache_reads", "N", "reads sizes from 16 KB to 256 MB again and again, each N times 256 MB, at the end, to see how "
+       "fast caches can be read (0)", number(&Flags::cache_reads, 0)},
       {"stats_path", "FILE", "writes JSON: times, memory, threads, SME2, exit reason", text(&Flags::stats_path)},
       {"sme2", "on|sme1|off", "what XNNPACK may use: SME2, SME without SME2, or neither (what the processor has)",
        choice(&Flags::sme2, levels)},

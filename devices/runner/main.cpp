@@ -138,7 +138,7 @@ int run(const Flags& flags) {
   try {
     measure(flags, stats);
     now_doing("measured how fast memory is");  // the model's own memory is free again
-    if (flags.cache_reads > 0) stats.read_speeds = cache_read_speeds(*stats.threads_used, flags.cache_reads);
+    if (flags.cache_reads > 0) stats.read_speeds = read_speeds(*stats.threads_used, flags.cache_reads);
     if (flags.memory_reads > 0) {
       stats.memory_read_bytes_per_s = memory_read_bytes_per_s(*stats.threads_used, flags.memory_reads);
     }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kBytes = size_t{256} << 20;  // several times the caches of phones and of most servers
 constexpr size_t kValues = kBytes / sizeof(uint64_t);
-constexpr size_t kMinCacheBytes = size_t{16} << 10, kMaxCacheBytes = size_t{64} << 20;
+constexpr size_t kMinBytes = size_t{16} << 10;
 
 // 64 bytes, which a compiler reads by the widest loads of the processor that it compiles for.
 using Vector = uint64_t __attribute__((vector_size(64)));
@@ -64,9 +64,8 @@ AddUp choose_add_up() {
 AddUp choose_add_up() { return add_up_by_default; }
 #endif
 
-int64_t median_bytes_per_s(size_t bytes, std::vector<int64_t> times_ns) {
-  std::sort(times_ns.begin(), times_ns.end());
-  return static_cast<int64_t>(static_cast<double>(bytes) * 1e9 / static_cast<double>(times_ns[times_ns.size() / 2]));
+int64_t bytes_per_s(int64_t time_ns) {
+  return static_cast<int64_t>(static_cast<double>(kBytes) * 1e9 / static_cast<double>(time_ns));
 }
 
 }  // namespace
@@ -90,17 +89,18 @@ std::optional<int64_t> memory_read_bytes_per_s(int threads, int rounds) {
     if (!on_threads(count, kValues, read)) return std::nullopt;
     times_ns.push_back(now_ns() - start);
   }
-  return median_bytes_per_s(kBytes, times_ns);
+  std::sort(times_ns.begin(), times_ns.end());
+  return bytes_per_s(times_ns[times_ns.size() / 2]);
 }
 
-std::vector<ReadSpeed> cache_read_speeds(int threads, int rounds) {
-  const std::unique_ptr<Block[]> blocks(new (std::nothrow) Block[kMaxCacheBytes / sizeof(Block)]());
+std::vector<ReadSpeed> read_speeds(int threads, int rounds) {
+  const std::unique_ptr<Block[]> blocks(new (std::nothrow) Block[kBytes / sizeof(Block)]());
   if (blocks == nullptr) return {};
   const AddUp add_up = choose_add_up();
   const auto count = static_cast<size_t>(threads);
   std::atomic<uint64_t> used{0};
   std::vector<ReadSpeed> speeds;
-  for (size_t bytes = kMinCacheBytes; bytes <= kMaxCacheBytes; bytes *= 4) {
+  for (size_t bytes = kMinBytes; bytes <= kBytes; bytes *= 4) {
     const size_t passes = kBytes / bytes;
     const auto read = [&](size_t first, size_t last) {
       uint64_t sum = 0;
@@ -116,7 +116,8 @@ std::vector<ReadSpeed> cache_read_speeds(int threads, int rounds) {
       if (!on_threads(count, bytes / sizeof(Block) / kUnrolled, read)) return {};
       times_ns.push_back(now_ns() - start);
     }
-    speeds.push_back({static_cast<int64_t>(bytes), median_bytes_per_s(bytes * passes, times_ns)});
+    const int64_t fastest_ns = *std::min_element(times_ns.begin(), times_ns.end());
+    speeds.push_back({static_cast<int64_t>(bytes), bytes_per_s(fastest_ns)});
   }
   return speeds;
 }

@@ -11,9 +11,9 @@ std::optional<int64_t> memory_read_bytes_per_s(int threads, int rounds);
 
 struct ReadSpeed {
   int64_t bytes;        // read again and again, divided among the threads
-  int64_t bytes_per_s;  // the median
+  int64_t bytes_per_s;  // of the fastest round: a roof is what is possible
 };
 
-// Reads memory of sizes from 16 KB, which a first cache holds, to 64 MB, the smallest first, each `rounds` times; empty
-// if the system has no room for it, or not so many threads.
-std::vector<ReadSpeed> cache_read_speeds(int threads, int rounds);
+// Reads memory of sizes from 16 KB, which a first cache holds, to 256 MB, the smallest first, in as many rounds of 256 MB
+// (at least one); empty if the system has no room for it, or not so many threads.
+std::vector<ReadSpeed> read_speeds(int threads, int rounds);

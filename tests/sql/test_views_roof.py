@@ -14,7 +14,7 @@ MS = 1_000_000
 # In 1 ms the device multiplies 10 million times, reads 100 MB of a cache of 1 MB, and 20 MB of its memory.
 ROOF_STATS = {
     "memory_read_bytes_per_s": 20 * 10**9,
-    "read_speeds": [{"bytes": 2**20, "bytes_per_s": 100 * 10**9}],
+    "read_speeds": [{"bytes": size_bytes, "bytes_per_s": gb * 10**9} for size_bytes, gb in ((2**20, 100), (2**28, 20))],
 }
 NODES = [
     {"kind": "XNNStaticTranspose", "sources": [], "work": [0, 500_000]},

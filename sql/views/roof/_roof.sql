@@ -36,8 +36,10 @@ peak AS (
         count(*) AS sessions,
         median(gmac_per_s) AS peak_gmac_per_s,
         _median_bounds(list(gmac_per_s)) AS bounds,
-        -- Size of what `memory_reads` of the runner reads.
-        [{ 'bytes': 268435456, 'gb_per_s': median(memory_gb_per_s) }] AS of_memory
+        -- What an older runner reads alone. Without it, the speed is unknown.
+        CASE
+            WHEN count(memory_gb_per_s) > 0 THEN [{ 'bytes': 268435456, 'gb_per_s': median(memory_gb_per_s) }]
+        END AS of_memory
     FROM computed
     GROUP BY cell_id
 ),
@@ -56,7 +58,7 @@ SELECT
     peak_gmac_per_s,
     bounds.low AS low_gmac_per_s,
     bounds.high AS high_gmac_per_s,
-    list_filter(coalesce(of_caches, []) || of_memory, LAMBDA each: each.gb_per_s > 0) AS read_speeds,
+    coalesce(of_caches, of_memory) AS read_speeds,
     clock_mhz
 FROM peak
 LEFT JOIN cached USING (cell_id)
