@@ -158,6 +158,8 @@ const std::vector<Flag>& all_flags() {
       {"cache_reads", "N", "reads sizes from 16 KB to 256 MB again and again, each N times 256 MB, at the end, to see how "
        "fast caches can be read (0)", number(&Flags::cache_reads, 0)},
       {"stats_path", "FILE", "writes JSON: times, memory, threads, SME2, exit reason", text(&Flags::stats_path)},
+      {"list_mappings", "", "adds the largest mappings after the first execution to --stats_path (Linux, Android)",
+       on(&Flags::list_mappings)},
       {"sme2", "on|sme1|off", "what XNNPACK may use: SME2, SME without SME2, or neither (what the processor has)",
        choice(&Flags::sme2, levels)},
       {"kernel_profile_path", "FILE", "writes JSON: the executed kernels, by sampling, which slows the executions",

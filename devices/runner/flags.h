@@ -44,6 +44,7 @@ struct Flags {
   std::string kernel_profile_path;
   std::string kernel_counts_path;
   std::optional<Sme> sme2;  // empty: as the processor is, and XNNPACK need not ask
+  bool list_mappings = false;
   bool calibrate = false;
   bool version = false;
   bool help = false;

@@ -25,6 +25,8 @@
 
 namespace {
 
+constexpr size_t kMappings = 8;  // the others are small
+
 // A full disk is reported only when the text is flushed. Throws RunError.
 void print(const std::string& text) {
   if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
@@ -66,11 +68,13 @@ void execute_all(const Flags& flags, Model& model, Stats& stats) {
     if (i > 0) continue;
     stats.model_peak_memory_bytes = peak_memory_bytes();
     stats.model_memory = resident_memory();
+    if (flags.list_mappings) stats.mappings = largest_mappings(flags.model_path, kMappings);
     if (model.tracer()) check_etdump_size(flags, bytes_before, model.tracer()->bytes() - bytes_before);
   }
   if (profile) write_complete(flags.kernel_profile_path, profile->stop());
   if (counts) write_complete(flags.kernel_counts_path, counts->stop(flags.num_executions, *stats.threads_used));
   if (flags.output_execution == 1) stats.outputs_repeat = model.repeats_outputs();
+  stats.end_memory = resident_memory();
   stats.peak_memory_bytes = peak_memory_bytes();
 }
 
@@ -87,9 +91,11 @@ Model start(const Flags& flags, BackendOptions& options, Stats& stats) {
   stats.threads_used = set_threads(flags.cpu_threads);
   options.set();
   now_doing("loaded the model");
+  stats.start_memory = resident_memory();
   const int64_t start = now_ns();
   Model model(flags, options);
   stats.load_ns = now_ns() - start;
+  stats.load_memory = resident_memory();
   stats.backend_options = options.read_back();
   check_sme_effective(flags);
   now_doing("executed the model");

@@ -31,6 +31,23 @@ void add_read_speeds(JsonObject& object, const Stats& stats) {
   object.add("read_speeds", speeds.empty() ? std::nullopt : std::optional(speeds));
 }
 
+// Adds what was resident at a moment of the session, null if the system does not tell.
+void add_memory(JsonObject& object, const std::string& moment, const std::optional<ResidentMemory>& memory) {
+  object.add(moment + "_anonymous_bytes", memory ? std::optional(memory->anonymous) : std::nullopt);
+  object.add(moment + "_file_bytes", memory ? std::optional(memory->of_files) : std::nullopt);
+  if (moment == "start") return;  // a process that has just started has nothing in swap
+  object.add(moment + "_swapped_bytes", memory ? std::optional(memory->swapped) : std::nullopt);
+}
+
+void add_mappings(JsonObject& object, const std::optional<std::vector<Mapping>>& mappings) {
+  if (!mappings) return;
+  std::vector<JsonObject> listed;
+  for (const Mapping& each : *mappings) {
+    listed.emplace_back().add("name", each.name).add("resident_bytes", each.resident_bytes);
+  }
+  object.add("mappings", listed);
+}
+
 std::optional<std::string> sme2_flag(const std::optional<Sme>& requested) {
   if (!requested) return std::nullopt;
   return *requested == Sme::sme2 ? "on" : *requested == Sme::sme1 ? "sme1" : "off";
@@ -44,9 +61,11 @@ std::string stats_json(const Stats& stats, const Flags& flags) {
   object.add("runner_version", RUNNER_VERSION).add("load_ns", stats.load_ns).add("setup_ns", stats.setup_ns);
   object.add("execution_ns", stats.execution_ns).add("untraced_execution_ns", stats.untraced_execution_ns);
   object.add("etdump_crc32", stats.etdump_crc32).add("model_peak_memory_bytes", stats.model_peak_memory_bytes);
-  const auto& memory = stats.model_memory;
-  object.add("model_anonymous_bytes", memory ? std::optional(memory->anonymous) : std::nullopt);
-  object.add("model_file_bytes", memory ? std::optional(memory->of_files) : std::nullopt);
+  add_memory(object, "start", stats.start_memory);
+  add_memory(object, "load", stats.load_memory);
+  add_memory(object, "model", stats.model_memory);
+  add_memory(object, "end", stats.end_memory);
+  add_mappings(object, stats.mappings);
   object.add("peak_memory_bytes", stats.peak_memory_bytes);
   object.add("load_mode", flags.load_mode).add("backend_options", stats.backend_options);
   add_first_start(object, stats);

@@ -10,6 +10,7 @@
 #include "flags.h"
 #include "json.h"
 #include "memory.h"
+#include "platform/mappings.h"
 #include "platform/peak_memory.h"
 
 struct Stats {
@@ -19,7 +20,11 @@ struct Stats {
   std::vector<int64_t> untraced_execution_ns;
   std::optional<uint32_t> etdump_crc32;  // of the file that was written; empty without one
   std::optional<int64_t> model_peak_memory_bytes;  // after the first execution; empty if none succeeded
-  std::optional<ResidentMemory> model_memory;              // of the same moment
+  std::optional<ResidentMemory> start_memory;      // before the program is loaded
+  std::optional<ResidentMemory> load_memory;       // when the method is loaded
+  std::optional<ResidentMemory> model_memory;      // after the first execution
+  std::optional<ResidentMemory> end_memory;        // after the last one
+  std::optional<std::vector<Mapping>> mappings;    // the largest after the first execution; empty if not requested
   std::optional<int64_t> peak_memory_bytes;        // after the last one, with all that was recorded
   std::optional<int64_t> memory_read_bytes_per_s;  // of as many threads; empty if it was not requested
   std::vector<ReadSpeed> read_speeds;              // of several sizes; empty if they were not requested

@@ -191,6 +191,7 @@ def _text_lines(case: "CheckedCase") -> Iterator[str]:
     if weights := describe_weights(export.stored_bytes, export.pte_bytes):
         yield f"program: {weights}"
     yield from export.notes
+    yield from _memory_lines(case)
     if export.delegated or export.portable:
         yield f"operators: {delegated} delegated to XNNPACK, {portable} portable"
     if not case.has_time:
@@ -209,6 +210,16 @@ def _text_lines(case: "CheckedCase") -> Iterator[str]:
         times = f" x {each.count}" if each.count else ""
         yield f"  {each.operator}{times}: {share}" + (f". {each.advice}" if each.advice else "")
     yield from _accuracy_lines(case)
+
+
+def _memory_lines(case: "CheckedCase") -> Iterator[str]:
+    """Yield four lines: planned memory, what holds it, the data of the program, and what sessions measured."""
+    from tasks.export.contents.memory_text import describe_measured, describe_plan
+
+    if case.export.memory:
+        yield from describe_plan(case.export.memory)
+    if measured := describe_measured([record.stats for record in case.records if record.stats]):
+        yield measured
 
 
 def _accuracy_lines(case: "CheckedCase") -> Iterator[str]:
@@ -256,6 +267,7 @@ def _case_as_json(case: "CheckedCase") -> dict[str, Any]:
         "left_out": export.left_out,
         "converted": describe_conversion(export.layers),
         "layers": export.layers,
+        "memory": export.memory.model_dump() if export.memory else None,
         "stored_bytes": [{"type": name, "bytes": size} for name, size in export.stored_bytes.items()],
         "type_changes": export.type_changes,
         "notes": export.notes,

@@ -13,7 +13,7 @@ judged AS (
 ),
 measured AS (
     SELECT
-        session_key, session_id, cell, load_ns, pte_bytes, model.precision,
+        session_key, session_id, cell, load_ns, pte_bytes, planned_bytes, model.precision,
         coalesce(model_peak_memory_bytes, peak_memory_bytes) AS peak_bytes
     FROM _session
     JOIN model USING (model_id)
@@ -51,6 +51,7 @@ of_cell AS (
         list(first_ns ORDER BY session_id) FILTER (first_ns IS NOT NULL) AS first_ns,
         list(peak_bytes ORDER BY session_id) FILTER (peak_bytes IS NOT NULL) AS peak_bytes,
         list(pte_bytes ORDER BY session_id) FILTER (pte_bytes IS NOT NULL) AS pte_bytes,
+        list(planned_bytes ORDER BY session_id) FILTER (planned_bytes IS NOT NULL) AS planned_bytes,
         list(portable_share ORDER BY session_id) FILTER (portable_share IS NOT NULL) AS portable_share,
         list(max_abs_error ORDER BY session_id) FILTER (max_abs_error IS NOT NULL) AS max_abs_error
     FROM measured
@@ -74,6 +75,7 @@ SELECT
     first_ns AS "first execution",
     peak_bytes AS "peak memory",
     pte_bytes AS ".pte size",
+    planned_bytes AS "planned memory",
     portable_share AS "portable share",
     max_abs_error AS "output error"
 FROM judged

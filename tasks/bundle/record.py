@@ -16,6 +16,7 @@ from tasks.bundle.accuracy import Accuracy, Finite
 from tasks.bundle.cell import Arm, Mode, Status, Variant
 from tasks.bundle.claims import CLAIM, Claims, contradiction_in
 from tasks.bundle.failure_kinds import FAILURE_KINDS, OTHER
+from tasks.bundle.memory_plan import MemoryPlan
 from tasks.bundle.names import MAX_FILE_BYTES, FileName, Name, SessionId, Sha256
 from tasks.bundle.runner_stats import Stats
 from tasks.bundle.runtime import Runtime, parse_runtime
@@ -127,6 +128,8 @@ class ModelRecord(_Record):
     portable: list[dict[str, Any]] = []
     delegate_calls: list[tuple[SmallCount, SmallCount, str]] | None = None
     """Chain, instruction and backend of each call of a delegate in the program; None if its program was not read."""
+    memory: MemoryPlan | None = None
+    """What the method needs of memory by its program; None if its program was not read."""
 
     @property
     def backends(self) -> dict[tuple[int, int], str]:

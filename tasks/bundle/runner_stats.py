@@ -5,7 +5,7 @@ A new number of the runner needs a field here and a column of the table `session
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasks.bundle.values import Count, SmallCount, SmallInt, formerly, require_counts
 
@@ -27,8 +27,17 @@ class SessionColumns(BaseModel):
     model_peak_memory_bytes: Annotated[
         Count | None, formerly("model_peak_memory_bytes", "model_peak_resident_bytes")
     ] = None
+    start_anonymous_bytes: Count | None = None
+    start_file_bytes: Count | None = None
+    load_anonymous_bytes: Count | None = None
+    load_file_bytes: Count | None = None
+    load_swapped_bytes: Count | None = None
     model_anonymous_bytes: Count | None = None
     model_file_bytes: Count | None = None
+    model_swapped_bytes: Count | None = None
+    end_anonymous_bytes: Count | None = None
+    end_file_bytes: Count | None = None
+    end_swapped_bytes: Count | None = None
     first_load_ns: Count | None = None
     first_peak_memory_bytes: Count | None = None
     cache_bytes: Count | None = None
@@ -43,6 +52,15 @@ class SessionColumns(BaseModel):
     sme2_reported: Annotated[bool | None, formerly("sme2_reported", "sme2_told")] = None
 
 
+class Mapping(BaseModel):
+    """The mappings of a name, together: of a file, `program`, `heap`, `stack` or `anonymous`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: Annotated[str, Field(max_length=255)]
+    resident_bytes: Count
+
+
 class Stats(SessionColumns):
     """All of stats.json. What a newer runner adds is kept in the bundle; `unknown` names it."""
 
@@ -51,6 +69,8 @@ class Stats(SessionColumns):
     untraced_execution_ns: list[Count] | None = None
     etdump_crc32: Count | None = None
     """CRC-32 of the ETDump that the runner wrote, as zlib computes it."""
+    mappings: Annotated[list[Mapping] | None, Field(max_length=8)] = None
+    """The largest mappings after the first execution, in descending order; None if they were not requested."""
     threads_requested: SmallInt | None = None
     load_mode: str | None = None
     """How the program was loaded: file, mmap, ..."""

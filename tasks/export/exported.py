@@ -18,7 +18,9 @@ from tasks.export.conversion import describe_export, fault_sentence, random_sent
 from tasks.store.files import hash_file, remove_atomically
 
 if TYPE_CHECKING:
-    from tasks.export.program import DataType, ProgramMethod  # slow to import, and a plan reads no program
+    from tasks.bundle.memory_plan import MemoryPlan
+    from tasks.export.contents.program_types import DataType
+    from tasks.export.program import ProgramMethod  # slow to import, and a plan reads no program
 
 logger = logging.getLogger(__name__)
 EXPORT_VERSION = 2
@@ -136,6 +138,9 @@ class Export:
     """Of the case's method; empty for a prebuilt .pte file."""
     type_changes: list[dict[str, Any]] = field(default_factory=list)
     """Floating-point types that the export does not keep: {before, after, weights, inputs}, with numbers of values."""
+    live_bytes: dict[str, int | None] = field(default_factory=dict)
+    """The largest live set of the case's method at the shapes of each of its cases, by name. None if all are
+    static, or if sizes depend on values; empty for a prebuilt .pte file."""
     samples: dict[str, str] | None = None
     """{file, sha256} of the figures of the entry's samples; None without samples."""
     perplexity: float | None = None
@@ -209,6 +214,21 @@ class Export:
         return self.program_method.delegate_calls if self.program_method else None
 
     @cached_property
+    def memory(self) -> "MemoryPlan | None":
+        """What the case needs of memory by its program; None if the program cannot be read."""
+        from tasks.export.contents.program_memory import plan_case
+
+        case = self.case
+        return plan_case(
+            self.pte,
+            case.method,
+            [tensor["shape"] for tensor in case.inputs],
+            has_setup=case.setup is not None,
+            external_bytes=sum((self.folder / each["file"]).stat().st_size for each in self.data),
+            needed_bytes=self.live_bytes.get(case.name),
+        )
+
+    @cached_property
     def sample_figures(self) -> dict[str, Any] | None:
         """Content of samples.json, see outputs/samples.py; None without samples."""
         figures: dict[str, Any] | None = json.loads((self.folder / SAMPLES).read_bytes()) if self.samples else None
@@ -217,14 +237,14 @@ class Export:
     @cached_property
     def data_types(self) -> "frozenset[DataType] | None":
         """The types other than fp32 that the program computes in; None if they are unknown."""
-        from tasks.export.program import data_types
+        from tasks.export.contents.program_types import data_types
 
         return data_types(self.pte)
 
     @cached_property
     def stored_bytes(self) -> dict[str, int]:
-        """Bytes of the weights, constants and initial state in the program by their type; see program.py."""
-        from tasks.export.program import stored_bytes
+        """Bytes of the weights, constants and initial state in the program by their type; see program_types.py."""
+        from tasks.export.contents.program_types import stored_bytes
 
         return stored_bytes(self.pte)
 

@@ -1,27 +1,23 @@
-"""Read the methods of a .pte file and the types in which it computes, without torch.
-
-The program is a FlatBuffers file (`program.fbs` of the wheel). The types of a delegate's values are in its data
-(xnnpack_graph.py).
-"""
+"""Read the methods of a .pte file without torch: a FlatBuffers file (`program.fbs` of the wheel)."""
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from devices.errors import InputError
-from tasks.bundle.cell import XNNPACK
 from tasks.bundle.elements import element_bytes, is_floating, to_bytes
 from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
-from tasks.export.xnnpack_graph import xnnpack_graphs
 
 _MAGIC, _MAGIC_AT = b"ET12", 4
 # The extended header: magic, its size, that of the program, where segments begin, and their size (not in an old one).
 _HEADER, _HEADER_MAGIC, _HEADER_AT = struct.Struct("<4sIQQQ"), b"eh00", 8
-_INT, _BOOL, _DOUBLE, _TENSOR = 2, 3, 4, 5  # in the union KernelTypes
+_INT, _BOOL, _DOUBLE, _TENSOR, _LISTS = 2, 3, 4, 5, (10, 11)  # in the union KernelTypes
 _KERNEL_CALL, _DELEGATE_CALL, _JUMP = 1, 2, 4  # in the union InstructionArguments
 _DTYPES = {
     0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32", 7: "float64", 11: "bool",
@@ -40,6 +36,8 @@ class ProgramTensor:
     """Where the program stores its values: whether it changes them, and a number; None if it does not."""
     has_memory: bool = True
     """Whether the program plans or stores its memory; otherwise the caller brings it, as for inputs."""
+    planned_at: tuple[int, int] | None = None
+    """Number of the arena and offset in it, in bytes; None if its memory is not planned."""
 
     def random_bytes(self, generator: np.random.Generator) -> bytes:
         """Return the bytes of random values: -1 to 1 for floats; 0 or 1 for others, which may be indices or bools."""
@@ -70,6 +68,8 @@ class Call:
     """The backend; None for an operator."""
     operator: str | None = None
     """Name and overload, such as `aten::add.out`; None for a delegate."""
+    arguments: tuple[int, ...] = ()
+    """Indexes of the method's values: what is read, then what is written; an operator repeats the latter at the end."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,12 @@ class ProgramMethod:
     """Whether an execution may leave out calls."""
     values: tuple[Value, ...] = ()
     """All values outside delegates, inputs and outputs included."""
+    lists: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """The indexes of the tensors in each list of tensors, by the index of the list."""
+    arenas_bytes: tuple[int, ...] = ()
+    """Sizes of the memory that the runtime allocates for planned values, by number of the arena."""
+    payloads: tuple[tuple[str, bool, int], ...] = ()
+    """Of each delegate: its backend, whether its data is in a segment of the file, and the number of the data."""
 
     @property
     def delegate_calls(self) -> tuple[tuple[int, int, str], ...]:
@@ -94,6 +100,18 @@ class ProgramMethod:
 
 def read_program(pte: Path) -> list[ProgramMethod]:
     """Return the methods of a .pte file in file order, at least one; raises InputError if it is not a program."""
+    with open_program(pte) as (buffer, root):
+        plans_at = root.references(1, "the methods")
+        plans = [each for _, block in buffer.offset_vectors(plans_at, "the methods") for each in block]
+        methods = [_read_method(buffer, np.array([each], np.int64)) for each in plans]
+    if not methods:
+        raise InputError(f"{pte}: the program has no methods; export it again")
+    return methods
+
+
+@contextmanager
+def open_program(pte: Path) -> Iterator[tuple[Buffer, Tables]]:
+    """Yield the tables of a .pte file; InputError if it is not a program, or if reading it fails inside the block."""
     try:
         content = pte.read_bytes()
     except FileNotFoundError:
@@ -109,14 +127,9 @@ def read_program(pte: Path) -> list[ProgramMethod]:
     try:
         buffer, at = Buffer(content), np.zeros(1, np.int64)
         buffer.require_inside(at, 8, "the header")
-        plans_at = Tables(buffer, buffer.read(at, "<u4"), "the program").references(1, "the methods")
-        plans = [each for _, block in buffer.offset_vectors(plans_at, "the methods") for each in block]
-        methods = [_read_method(buffer, np.array([each], np.int64)) for each in plans]
+        yield buffer, Tables(buffer, buffer.read(at, "<u4"), "the program")
     except (CorruptTables, IndexError, UnicodeDecodeError) as error:
         raise InputError(f"{pte}: the program is damaged ({error}); export it again") from None
-    if not methods:
-        raise InputError(f"{pte}: the program has no methods; export it again")
-    return methods
 
 
 def _declared_bytes(content: bytes) -> int:
@@ -141,7 +154,48 @@ def _read_method(buffer: Buffer, at: Positions) -> ProgramMethod:
         for field, what in ((3, "its inputs"), (4, "its outputs"))
     )
     kinds, calls = _read_calls(buffer, plan)
-    return ProgramMethod(name.decode(), inputs, outputs, tuple(calls), _JUMP in kinds, values)
+    return ProgramMethod(
+        name.decode(),
+        inputs,
+        outputs,
+        tuple(calls),
+        _JUMP in kinds,
+        values,
+        lists=_read_lists(buffer, listed),
+        arenas_bytes=_read_arenas(buffer, plan),
+        payloads=_read_payloads(buffer, plan),
+    )
+
+
+def _read_lists(buffer: Buffer, values_at: list[int]) -> dict[int, tuple[int, ...]]:
+    """Return the content of each list of tensors among the values at these positions, by its index."""
+    values = Tables(buffer, np.array(values_at, np.int64), "a value")
+    indexes = np.flatnonzero(np.isin(values.numbers(0, "u1", 0), _LISTS))
+    lists = Tables(buffer, values.references(1, "a value")[indexes], "a list of tensors")
+    items = integer_lists(buffer, lists.references(0, "its tensors"))
+    return {index: tuple(each) for index, each in zip(indexes.tolist(), items, strict=True)}
+
+
+def _read_arenas(buffer: Buffer, plan: Tables) -> tuple[int, ...]:
+    at = plan.references(8, "its planned memory")
+    [count] = buffer.lengths(at, 8, "the sizes of planned memory")
+    sizes: list[int] = buffer.read(at[0] + 4 + 8 * np.arange(count), "<i8").tolist()
+    if min(sizes, default=0) < 0:
+        raise CorruptTables("a size of planned memory is negative")
+    return tuple(sizes)
+
+
+def _read_payloads(buffer: Buffer, plan: Tables) -> tuple[tuple[str, bool, int], ...]:
+    payloads: list[tuple[str, bool, int]] = []
+    delegates_at = plan.references(7, "its delegates")
+    backends = _read_texts(buffer, delegates_at, 0, "a delegate")
+    for owners, block in buffer.offset_vectors(delegates_at, "delegates"):
+        data_at = Tables(buffer, block, "a delegate").references(1, "its data")
+        data = Tables(buffer, data_at[data_at > 0], "the data of a delegate")
+        named = [backends[owner] for owner in np.arange(len(owners))[data_at > 0].tolist()]
+        is_segment, numbers = data.numbers(0, "u1", 0).tolist(), data.numbers(1, "<u4", 0).tolist()
+        payloads += zip(named, map(bool, is_segment), numbers, strict=True)
+    return tuple(payloads)
 
 
 def _read_calls(buffer: Buffer, plan: Tables) -> tuple[set[int], list[Call]]:
@@ -165,11 +219,14 @@ def _read_calls(buffer: Buffer, plan: Tables) -> tuple[set[int], list[Call]]:
             kinds.update(kind.tolist())
             at_calls = np.flatnonzero((kind == _KERNEL_CALL) | (kind == _DELEGATE_CALL))
             called = Tables(buffer, instructions.references(1, "an instruction")[at_calls], "a call")
-            for index, number in zip(at_calls.tolist(), called.numbers(0, "<i4", 0).tolist(), strict=True):
+            numbers, arguments = called.numbers(0, "<i4", 0).tolist(), called.references(1, "its arguments")
+            for index, number, values in zip(
+                at_calls.tolist(), numbers, map(tuple, integer_lists(buffer, arguments)), strict=True
+            ):
                 if kind[index] == _DELEGATE_CALL:
-                    calls.append(Call(chain, first + index, delegate=backends[number]))
+                    calls.append(Call(chain, first + index, delegate=backends[number], arguments=values))
                 else:
-                    calls.append(Call(chain, first + index, operator=names[number]))
+                    calls.append(Call(chain, first + index, operator=names[number], arguments=values))
             first += len(block)
     return kinds, calls
 
@@ -195,77 +252,27 @@ def _read_value(buffer: Buffer, at: int) -> Value:
     if dtype is None:
         return None
     shape = tuple(read_integers(buffer, tensor.references(2, "its sizes")))
-    number, is_planned = int(tensor.numbers(5, "<u4", 0)[0]), bool(tensor.references(6, "its memory")[0])
+    number, memory_at = int(tensor.numbers(5, "<u4", 0)[0]), tensor.references(6, "its memory")
+    planned_at, is_planned = None, bool(memory_at[0])
+    if is_planned:
+        memory = Tables(buffer, memory_at, "planned memory")
+        arena, low, high = (int(memory.numbers(place, "<u4", 0)[0]) for place in range(3))
+        planned_at = arena, low + (high << 32)
     stored = (is_planned, number) if number else None
-    return ProgramTensor(dtype, shape, bool(tensor.numbers(8, "i1", 0)[0]), stored, is_planned or stored is not None)
+    is_dynamic = bool(tensor.numbers(8, "i1", 0)[0])
+    return ProgramTensor(dtype, shape, is_dynamic, stored, is_planned or stored is not None, planned_at)
 
 
 def read_integers(buffer: Buffer, at: Positions) -> list[int]:
     """Return the 32-bit integers of the vector at a position."""
-    [count] = buffer.lengths(at, 4, "a list of numbers")
-    integers: list[int] = buffer.read(at[0] + 4 + 4 * np.arange(count), "<i4").tolist()
+    [integers] = integer_lists(buffer, at)
     return integers
 
 
-DataType = Literal["fp32", "fp16", "bf16", "int8_dynamic", "int8_static", "int4_dynamic"]
-# By XNNDatatype; others, such as fp32 and those of biases, do not identify a recipe.
-_TYPE_BY_XNN_DATATYPE: dict[int, DataType] = {
-    2: "fp16", 3: "int8_static", 4: "int8_static", 8: "int4_dynamic", 9: "int8_dynamic", 10: "int4_dynamic",
-    11: "int8_dynamic", 14: "bf16",
-}  # fmt: skip
-_TYPE_BY_DTYPE: dict[str, DataType] = {"float16": "fp16", "bfloat16": "bf16", "int8": "int8_static"}
-
-
-def data_types(pte: Path) -> frozenset[DataType] | None:
-    """Return the types other than fp32 of a program; None with other delegates than XNNPACK or if unreadable."""
-    try:
-        methods = read_program(pte)
-        if {backend for method in methods for _, _, backend in method.delegate_calls} - {XNNPACK}:
-            return None
-        tensors = (each for method in methods for each in method.values if isinstance(each, ProgramTensor))
-        tensor_types = {_TYPE_BY_DTYPE[each.dtype] for each in tensors if each.dtype in _TYPE_BY_DTYPE}
-        numbers = {number for graph in xnnpack_graphs(pte.read_bytes()) for number in graph.datatypes}
-        return frozenset(
-            tensor_types | {_TYPE_BY_XNN_DATATYPE[each] for each in numbers & _TYPE_BY_XNN_DATATYPE.keys()}
-        )
-    except (InputError, CorruptTables, IndexError):
-        return None
-
-
-_SHORT_TYPES = {"float16": "fp16", "float32": "fp32", "float64": "fp64", "bfloat16": "bf16"}
-_STORED_XNN_DATATYPES = {
-    1: "fp32", 2: "fp16", 3: "int8", 4: "uint8", 5: "int32", 6: "int8", 7: "int32", 8: "int4", 10: "int4", 14: "bf16",
-}  # fmt: skip
-SCALES = "scales"
-
-
-def short_type(dtype: Any) -> str:
-    """Return `fp16` for float16, `bf16` for bfloat16 and so on, and any other type, of torch too, by its name."""
-    name = str(dtype).removeprefix("torch.")
-    return _SHORT_TYPES.get(name, name)
-
-
-def stored_bytes(pte: Path) -> dict[str, int]:
-    """Return the bytes of the weights, constants and initial state in a program by their type, such as fp32 or int4.
-
-    `scales` are those of quantized weights in delegates. Bytes that several methods or delegates share count once.
-    Those of other delegates than XNNPACK are not included. Empty if the program cannot be read.
-    """
-    sizes: dict[object, tuple[str, int]] = {}
-    try:
-        for method in read_program(pte):
-            for each in method.values:
-                if isinstance(each, ProgramTensor) and each.constant:
-                    sizes[each.constant] = short_type(each.dtype), each.size_bytes
-        for number, graph in enumerate(xnnpack_graphs(pte.read_bytes())):
-            for index, (key, size) in enumerate(graph.constants):
-                if size:
-                    datatype = graph.constant_datatypes.get(index)
-                    name = SCALES if datatype is None else _STORED_XNN_DATATYPES.get(datatype, f"type {datatype}")
-                    sizes[key or (number, index)] = name, size
-    except (InputError, CorruptTables, IndexError, UnicodeDecodeError):
-        return {}
-    totals: dict[str, int] = {}
-    for name, size in sizes.values():
-        totals[name] = totals.get(name, 0) + size
-    return totals
+def integer_lists(buffer: Buffer, at: Positions) -> list[list[int]]:
+    """Return the 32-bit integers of each vector at these positions; empty for an absent one."""
+    counts = buffer.lengths(at, 4, "a list of numbers")
+    ends = np.cumsum(counts)
+    within = np.arange(counts.sum()) - np.repeat(ends - counts, counts)
+    integers = buffer.read(np.repeat(at + 4, counts) + 4 * within, "<i4")
+    return [part.tolist() for part in np.split(integers, ends[:-1])] if len(at) else []

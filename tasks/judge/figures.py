@@ -153,6 +153,7 @@ OTHER_METRICS = (
     # Sessions differ by 0.1 to 0.7 %, also on a machine whose latencies scatter by 15 %.
     Metric("peak memory", "bytes", 0.05, 0.005, 0.005, alarm_z=5.0, confirms_itself=True),
     Metric(".pte size", "bytes", 0.01, 0.0, 0.0, min_sessions=1, confirms_itself=True),
+    Metric("planned memory", "bytes", 0.01, 0.0, 0.0, min_sessions=1, confirms_itself=True),
     # Both are parts of the time: on a machine whose latencies double from night to night they move by several points.
     Metric("portable share", "share", 0.02, 0.015, 0.01, alarm_z=5.0, confirms_itself=True, is_share=True),
     Metric(

@@ -218,15 +218,15 @@ def _reason_table(rows: list[PortableOperatorRow], portable_names: Mapping[tuple
 
 
 def advice(answers: Answers) -> Section:
-    """Return advice on portable operators over 5 %, on data movement over 10 %, and on what SME2 did not speed up."""
+    """Return advice on portable operators, data movement, what SME2 did not speed up, and long-lived buffers."""
     title = "What to do next"
     if not has_times(answers):
         nothing = "No session on a real device succeeded, so there are no times to base advice on."
         return Section("advice", title, [Paragraph(nothing)])
     explained = (
         f"In this order: portable operators over {rounded_percent(HEAVY_SHARE)} of the time, data movement over "
-        f"{rounded_percent(DATA_MOVEMENT_SHARE)}, and delegated operators that SME2 did not speed up. Each item gives "
-        "the cell with the largest value."
+        f"{rounded_percent(DATA_MOVEMENT_SHARE)}, delegated operators that SME2 did not speed up, and planned "
+        "buffers that live over most of a graph. Each item gives the cell with the largest value."
     )
     items = [*portable_advice(answers), *other_advice(answers)]
     last = Points(items, ordered=True) if items else Paragraph("No operator of this sweep is over these bounds.")

@@ -56,11 +56,15 @@ class BarChart:
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of a stacked bar: it starts at `start` and is `share` long, both from 0 to 1."""
+    """A part of a stacked bar: it starts at `start` and is `share` long, both from 0 to 1.
+
+    `value` is written on it; without one, its share in percent is.
+    """
 
     category: str
     start: float
     share: float
+    value: str = ""
 
 
 @dataclass(frozen=True)

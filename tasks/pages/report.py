@@ -14,6 +14,7 @@ from tasks.pages.accuracy import accuracy, layers
 from tasks.pages.html import as_html
 from tasks.pages.latency import latency, threads
 from tasks.pages.markdown import as_markdown
+from tasks.pages.memory import memory
 from tasks.pages.operators import advice, categories, modules, operators, portable
 from tasks.pages.options import options
 from tasks.pages.page import Block, Figure, Fold, Page, Paragraph, Section
@@ -34,6 +35,7 @@ SECTIONS: tuple[SectionOf, ...] = (
     latency,
     sme2,
     threads,
+    memory,
     options,
     categories,
     operators,

@@ -10,7 +10,7 @@ from devices.errors import InputError
 from tasks.bundle.failure_kinds import remedy
 from tasks.bundle.model_names import limit_series, unknown_series
 from tasks.bundle.runtime import base_model, parse_runtime
-from tasks.judge.figures import percent_change
+from tasks.judge.figures import METRICS, percent_change
 from tasks.judge.pairs import SERIES
 from tasks.results.addresses import night_page
 from tasks.results.cells import CellRow
@@ -18,6 +18,7 @@ from tasks.results.changes import Comparison, SeriesChange, answer_text, is_chan
 from tasks.results.devices import conditions_in_words, waits_in_words
 from tasks.results.graph import graph_facts
 from tasks.results.incidents import find_accepted, find_incident, read_incidents
+from tasks.results.measurements.memory import read_owner_changes
 from tasks.results.measurements.operators import (
     ModuleRow,
     PortableRow,
@@ -113,7 +114,7 @@ def explain_series(
     failed: list[Answers] = []
     if cells:
         if others := other_verdicts(verdicts):
-            facts.append(Fact("Other figures", [sentence(f"{judged.verdict}: {judged.reason}") for judged in others]))
+            facts.append(Fact("Other figures", [sentence(_other_figure(reader, judged)) for judged in others]))
         changed = changed_operators(reader, newest.series_id, newest.device, newest.night)
         facts += [Fact("Operators that changed", changed)] if changed else []
         facts += _cell_facts(reader, cells, answers)
@@ -137,6 +138,15 @@ def explain_series(
         facts=[*facts, Fact("Next step", steps)],
         figures=figures,
     )
+
+
+def _other_figure(reader: Reader, judged: VerdictRow) -> str:
+    """Return a verdict on another figure; that on the peak memory names the owners that changed."""
+    text = f"{judged.verdict}: {judged.reason}"
+    if judged.metric != METRICS["peak memory"].name or not judged.cell_before or not judged.cell:
+        return text
+    [owners] = read_owner_changes(reader, [(judged.cell_before, judged.cell)])
+    return f"{text}; owners: {owners}" if owners else text
 
 
 def _verdict_facts(reader: Reader, newest: VerdictRow) -> list[Fact]:

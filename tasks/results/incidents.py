@@ -18,6 +18,7 @@ from tasks.judge.verdicts.text import not_stored_text
 from tasks.results.addresses import series_page
 from tasks.results.cells import ChangePercent, Interval
 from tasks.results.graph import graph_in_words, read_graph_changes
+from tasks.results.measurements.memory import read_owner_changes
 from tasks.results.reader import Reader
 from tasks.results.sentences import describe_commits, git_log
 from tasks.results.series import SeriesRow
@@ -28,6 +29,7 @@ from tasks.results.verdicts import VerdictRow, read_verdicts
 _TONES: dict[str, Tone] = {"confirmed": "bad", "suspected": "flag"}
 _AFTER_NAME = re.compile(r"-\d{4}-\d{2}-\d{2}.*", re.DOTALL)
 """What follows the name of a sweep in its id."""
+_PEAK = METRICS["peak memory"].name
 _OUTCOMES = {"accuracy": "inaccurate", "failure": "failed"}
 _DATA = ("state", "kind", "onset", "last_good", "confirmed_on", "closed_on", "last_seen", "reopened", "models")
 _FIGURES = (
@@ -93,6 +95,8 @@ class IncidentRow(Row):
     """Of each series for which it is open, its id and device without a space between."""
     warehouse_models: Sequence[str] = ()
     """`models` as the warehouse has them."""
+    memory: str = ""
+    """Which owners of the peak memory changed, if it is one of the figures; empty if they are unknown."""
     graph: Sequence[str] = ()
     """How the exported graph of the onset differs from the last good one, a line for each operator."""
 
@@ -155,6 +159,7 @@ class IncidentRow(Row):
         elif self.changed:
             parts.append(f"changed: {self.changed}")
         parts.append(self.roof_text)
+        parts.append(f"owners: {self.memory}" if self.memory else "")
         parts.append(self.commits_text or "")
         parts.append(self.missing_text if self.state == "suspected" else "")
         ended = f", {self.state} on {self.closed_on}" if self.closed_on else ""
@@ -243,7 +248,16 @@ def _read_incidents(reader: Reader) -> list[IncidentRow]:
         if row.is_open and row.is_of_model and row.good_cell and row.cell and ".pte file" in (row.changed or "")
     }
     changes = dict(zip(pairs, read_graph_changes(reader, list(pairs.values())), strict=True))
-    return [replace(row, graph=graph_in_words(changes.get(row.incident_id, []))) for row in rows]
+    of_memory = {
+        row.incident_id: (row.good_cell, row.cell)
+        for row in rows
+        if row.is_open and _PEAK in row.metrics and row.good_cell and row.cell
+    }
+    owners = dict(zip(of_memory, read_owner_changes(reader, list(of_memory.values())), strict=True))
+    return [
+        replace(row, graph=graph_in_words(changes.get(row.incident_id, [])), memory=owners.get(row.incident_id, ""))
+        for row in rows
+    ]
 
 
 def night_data(

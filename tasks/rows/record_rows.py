@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from tasks.bundle.cell import backend_name, series_backend_name
+from tasks.bundle.memory_plan import MemoryPlan
 from tasks.bundle.record import SessionRecord, Source
 from tasks.bundle.runner_stats import SessionColumns, Stats
 from tasks.etdump.tree import Runs
@@ -45,6 +46,7 @@ def session_row(record: SessionRecord, runs: Runs | None) -> Row:
         "untraced_ns": median(untraced) if traced and untraced else None,
         "etdump_sha256": record.files["model.etdump"].sha256 if runs else None,
         "delegate_note": delegate_note(runs),
+        "mappings": _json([each.model_dump() for each in stats.mappings]) if stats.mappings else None,
     }
 
 
@@ -97,9 +99,22 @@ def model_row(record: SessionRecord) -> Row:
             "kv_depth": (model.kv_depth or 0) if model.tokens else None,
             **{name: getattr(model, name) or None for name in _MODEL_COLUMNS},
             **model.model_dump(include=_LAYER_COLUMNS, exclude_none=True),
+            **_plan_columns(model.memory),
         },
         extra=_json([model.delegated, model.portable]),
     )
+
+
+def _plan_columns(plan: MemoryPlan | None) -> Row:
+    """Return the columns of the planned memory; empty without a plan, so that older models stay the same."""
+    if plan is None:
+        return {}
+    return {
+        **plan.model_dump(include={"live_bytes", "needed_bytes", "constant_bytes"}),
+        "planned_bytes": plan.planned_bytes,
+        "delegate_bytes": plan.delegate_bytes,
+        "memory_plan": _json(plan.model_dump()),
+    }
 
 
 def operators_rows(record: SessionRecord) -> list[Row]:

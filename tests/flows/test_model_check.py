@@ -16,6 +16,8 @@ from devices.ondevice.lease import acquire, current_holder
 from flows import model_check
 from flows.model_check import SESSIONS, check_model
 from tasks.bundle.accuracy import Accuracy, SampleRecord
+from tasks.bundle.memory_plan import LiveBuffer, MemoryPlan
+from tasks.bundle.runner_stats import Stats
 from tasks.export.accuracy_limits import recipe_limits
 from tasks.measure.session.accuracy import References, compare_outputs
 from tests.fixtures.command import Command, Ended
@@ -31,6 +33,18 @@ LISTED = [
     {"operator": "<built-in function mul>", "count": 1, "reason": None},
     {"operator": "aten.sym_size.int", "count": 1, "reason": None},
 ]
+
+PLAN = MemoryPlan(
+    arenas_bytes=[600_000], instructions=1, live_bytes=600_000, live_at=0, live_operator="XnnpackBackend",
+    buffers=[LiveBuffer(bytes=600_000, producer="input", last_user="XnnpackBackend", first=0, last=0)],
+    named_bytes=13_900_000, payload_bytes={"XnnpackBackend": 30_000},
+)  # fmt: skip
+
+MEMORY = Stats(
+    start_anonymous_bytes=3_000_000, start_file_bytes=4_000_000, load_anonymous_bytes=18_000_000,
+    load_file_bytes=5_000_000, model_anonymous_bytes=26_000_000, model_file_bytes=5_000_000,
+    model_peak_memory_bytes=35_500_000,
+)  # fmt: skip
 
 
 class StandIn:
@@ -53,13 +67,14 @@ class StandIn:
         self.measured += 1
         if portable_us < 0:
             failed: dict[str, Any] = {"status": "failed", "reason": "it crashed", "session_id": "x", "accuracy": None}
-            return SimpleNamespace(**failed, log_tail="", files={})
+            return SimpleNamespace(**failed, log_tail="", files={}, stats=None)
         folder = Path(store.location) / session.sweep.sweep_id / session.session_id
         folder.mkdir(parents=True)
         run = ((90 + portable_us) * US, {CONVOLUTION: 80 * US, MEAN: portable_us * US})
         (folder / "model.etdump").write_bytes(etdump_of([run] * 12))
         ended = {"status": "succeeded", "reason": None, "session_id": session.session_id, "accuracy": accuracy}
-        return SimpleNamespace(**ended, files={"model.etdump": ""}, model=SimpleNamespace(backends=None))
+        files = {"files": {"model.etdump": ""}, "model": SimpleNamespace(backends=None)}
+        return SimpleNamespace(**ended, **files, stats=MEMORY)
 
 
 @pytest.fixture
@@ -72,7 +87,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
         trial="succeeded", portable=LISTED, executions=lambda *planned: planned, delegate_calls=made.delegate_calls,
         delegated=[{"operator": "aten.convolution.default", "count": 1}],
         left_out=[{"step": "a_pass", "method": None, "reason": "why"}], layers=[], type_changes=[], stored_bytes={},
-        notes=["exported without a_pass: why"],
+        memory=PLAN, notes=["exported without a_pass: why"],
         fault_notes=made.fault_notes, samples=None,
     )  # fmt: skip
     monkeypatch.setattr(model_check, "export_cases", lambda *_, **__: [export])
@@ -112,6 +127,14 @@ def test_one_disturbed_session_shows_in_the_range_and_not_in_the_share(
     # and what the export left out is there, and the answer
     assert "exported without a_pass: why" in ended.lines
     assert ended.lines[-1] == "ready for a sweep"
+    # and its memory is there in four lines
+    first = ended.lines.index("memory: 0.60 MB planned")
+    assert ended.lines[first + 1 : first + 4] == [
+        "largest live set: 0.60 MB at instruction 0 of 1 (XnnpackBackend): 0.60 MB from an input, last used by "
+        "XnnpackBackend (over 1 of 1 instructions)",
+        "data of the program: 13.90 MB weights that delegates share, 0.03 MB payload of XnnpackBackend",
+        "measured: 7.00 MB before loading, 23.00 MB loaded, 31.00 MB after the first run, 35.50 MB at the peak",
+    ]
     # and a limit is compared with the share of the middle
     told = "portable operators take 2.2 % (1.1 to 91.0 %) of the time, more than 2 %"
     for limit, code in ((2, 1), (3, 0)):

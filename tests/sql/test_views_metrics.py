@@ -19,12 +19,18 @@ def error_of(error: float) -> list[dict[str, Any]]:
     return [COMPARED | {"max_abs_error": error}]
 
 
+def plan(size_bytes: int) -> dict[str, Any]:
+    return {"arenas_bytes": [size_bytes], "instructions": 2, "live_bytes": size_bytes, "live_at": 0}
+
+
 # A figure before and after, and its row: it got worse beside an unchanged latency.
 WORSE: list[tuple[dict[str, Any], dict[str, Any], tuple[Any, ...]]] = [
     ({"stats": stats(peak_mb=48.4)}, {"stats": stats(peak_mb=96.8), "model__pte_sha256": "p2"},
         ("peak memory", "regression", 48.4 * MB, 96.8 * MB, 2.0, "peak memory 48.4 MB -> 96.8 MB (+100.0 %)")),
     ({"model__pte_bytes": 4 * MB}, {"model__pte_bytes": 5 * MB, "model__pte_sha256": "p2"},
         (".pte size", "regression", 4 * MB, 5 * MB, 1.25, ".pte size 4 MB -> 5 MB (+25.0 %)")),
+    ({"model__memory": plan(4 * MB)}, {"model__memory": plan(8 * MB), "model__pte_sha256": "p2"},
+        ("planned memory", "regression", 4 * MB, 8 * MB, 2.0, "planned memory 4 MB -> 8 MB (+100.0 %)")),
     ({"accuracy": error_of(0.0)}, {"accuracy": error_of(0.25), "runner__runner_sha256": "r2"},
         ("output error", "regression", 0.0, 0.25, None, "output error 0 -> 2.5e-01")),
     ({"stats": stats(load_ms=5)}, {"stats": stats(load_ms=15), "model__pte_sha256": "p2"},

@@ -45,22 +45,24 @@ inline std::optional<int64_t> peak_memory_bytes() {
 struct ResidentMemory {
   int64_t anonymous = 0;  // on macOS the footprint, which includes what is compressed
   int64_t of_files = 0;   // mapped files, with those of the program and its libraries
+  int64_t swapped = 0;    // anonymous memory that is in swap, not resident; 0 on macOS
 };
 
-// Returns both from the text of Linux's /proc/PID/status; empty if the lines are missing.
+// Returns all three from the text of Linux's /proc/PID/status; empty if the lines are missing.
 inline std::optional<ResidentMemory> resident_memory(std::istream& status) {
   std::optional<long long> anonymous, of_files;
-  long long shared = 0, kilobytes = 0;
+  long long shared = 0, swapped = 0, kilobytes = 0;
   for (std::string line; std::getline(status, line);) {
     if (std::sscanf(line.c_str(), "RssAnon: %lld kB", &kilobytes) == 1) anonymous = kilobytes;
     if (std::sscanf(line.c_str(), "RssFile: %lld kB", &kilobytes) == 1) of_files = kilobytes;
     if (std::sscanf(line.c_str(), "RssShmem: %lld kB", &kilobytes) == 1) shared = kilobytes;  // no file on a disk
+    if (std::sscanf(line.c_str(), "VmSwap: %lld kB", &kilobytes) == 1) swapped = kilobytes;
   }
   if (!anonymous || !of_files) return std::nullopt;
-  return ResidentMemory{(*anonymous + shared) * 1024, *of_files * 1024};
+  return ResidentMemory{(*anonymous + shared) * 1024, *of_files * 1024, swapped * 1024};
 }
 
-// Returns both of this process now; empty if the system does not tell.
+// Returns all three of this process now; empty if the system does not tell.
 inline std::optional<ResidentMemory> resident_memory() {
 #if defined(__APPLE__)
   task_vm_info_data_t info{};

@@ -19,6 +19,11 @@ SELECT
     converted_layers,
     layer_weights,
     converted_weights,
+    planned_bytes,
+    live_bytes,
+    needed_bytes,
+    constant_bytes,
+    delegate_bytes,
     -- Sessions behind the row.
     count(*) AS sessions
 FROM session

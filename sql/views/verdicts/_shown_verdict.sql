@@ -1,6 +1,6 @@
 -- Reads: series_verdict, comparison_result, series, series_cause, _cell_facts, incident_series
 -- What pages show of the verdicts: every one on latency, and the changes of other metrics, suspected ones only for the
--- worse. The size of a .pte file is listed once, not for each series that runs it.
+-- worse. The size of a .pte file and its planned memory are listed once, not for each series that runs it.
 CREATE OR REPLACE VIEW _shown_verdict AS
 WITH
 judged AS (
@@ -26,7 +26,7 @@ judged AS (
     WHERE metric = 'latency'
         OR verdict IN ('regression', 'improvement', 'suspected')
         OR starts_with(verdict, 'device')
-    QUALIFY metric != '.pte size'
+    QUALIFY metric NOT IN ('.pte size', 'planned memory')
         OR row_number() OVER (
             PARTITION BY sweep_id, night, metric, model, precision, series_verdict.baseline_value, value
             ORDER BY device, threads, variant

@@ -9,8 +9,8 @@ SELECT
     precision,
     variant,
     threads,
-    -- latency, load time, first execution, peak memory, .pte size, portable share, SME coverage or output error (the
-    -- largest absolute one against eager PyTorch).
+    -- latency, load time, first execution, peak memory, .pte size, planned memory, portable share, SME coverage or
+    -- output error (the largest absolute one against eager PyTorch).
     metric,
     -- regression, suspected, improvement, suspected improvement, device slower, device faster, device worse or device
     -- better (neither model nor runner changed), no change, inaccurate (its outputs are beyond the limit of the recipe,
@@ -48,8 +48,8 @@ SELECT
     baseline_from,
     -- Last night of the baseline that does not share the change.
     baseline_to,
-    -- How far the night is from its baseline nights, in robust standard deviations; NULL for .pte size, which does not
-    -- vary.
+    -- How far the night is from its baseline nights, in robust standard deviations; NULL for .pte size and planned
+    -- memory, which do not vary.
     z,
     -- By how much the figure moves from night to night without a change, as a fraction of its baseline; NULL where that
     -- is 0.

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from tasks.export.contents.program_types import short_type
 from tasks.export.conversion import converted_share, converts, describe_conversion, is_converted
 from tasks.export.exported import Layers, NotApplicableError
 from tasks.export.lowering.delegation import operator_name
-from tasks.export.program import short_type
 from tasks.export.recipes import HEAD, Recipe
 from tasks.export.sources import module_stack
 

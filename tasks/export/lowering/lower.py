@@ -25,6 +25,7 @@ from tasks.export.lowering.delegation import (
 )
 from tasks.export.lowering.layer_probes import LayerKey, add_taps, compute_fp32_layers, layer_keys
 from tasks.export.lowering.layers import check_converted, list_layers, list_type_changes
+from tasks.export.lowering.needed_memory import live_bytes
 from tasks.export.lowering.passes import LeftOut, Passes
 from tasks.export.lowering.rewrites import attention_as_products, parts_as_slices
 from tasks.export.lowering.trial import Trial, execute_on_host
@@ -292,6 +293,9 @@ def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operato
     lowered = edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planning))
     with_rule = set(xnnpack.target_partitioner_configs)
     for name in programs:
-        called = count_called(portable_nodes[name], lowered.exported_program(name))
+        planned = lowered.exported_program(name)
+        called = count_called(portable_nodes[name], planned)
+        cases = [case for case in model.cases if case.method.program_method == name]
+        operators[name]["live_bytes"] = {case.name: live_bytes(planned, case.inputs) for case in cases}
         operators[name] |= list_operators(delegated[name], called, portable_nodes[name], reasons, with_rule)
     return lowered, operators

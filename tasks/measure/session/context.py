@@ -80,9 +80,8 @@ def runner_command(session: PlannedSession, context: SessionContext, folder: str
         command += runner_flags(cell.runtime.options)
         command += [f"--stats_path={folder}/stats.json", f"--sme2={cell.variant.removeprefix('sme2_')}"]
         if session.shows_tracing_cost:
-            command.append(
-                f"--untraced_executions={min(cell.executions, cell.warmup_executions + _UNTRACED_EXECUTIONS)}"
-            )
+            executions = min(cell.executions, cell.warmup_executions + _UNTRACED_EXECUTIONS)
+            command += [f"--untraced_executions={executions}", "--list_mappings"]
         is_roof = base_model(cell.model) == ROOF
         if cell.mode == "timing" and (context.export.case.tokens or is_roof):
             command.append(f"--memory_reads={_MEMORY_READS}")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from tasks.bundle.cell import ROOF
 from tasks.bundle.runtime import base_model
 from tasks.pages.accuracy import accuracy
+from tasks.pages.memory import memory
 from tasks.pages.operators import advice, modules, operators, portable
 from tasks.pages.page import MAX_LISTED, Block, Page, Paragraph, Section
 from tasks.pages.report import MAX_ROWS, short_sections
@@ -22,7 +23,7 @@ from tasks.results.verdicts import QUIET, verdict_tone
 
 _MAX_DETAILED = 6
 _VERDICT_NEEDS = "A verdict needs succeeded sessions on a real device."
-_SECTIONS = (advice, modules, operators, roofline, portable, sme2, accuracy)
+_SECTIONS = (advice, modules, operators, roofline, portable, memory, sme2, accuracy)
 
 
 def list_page(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow]) -> Page:

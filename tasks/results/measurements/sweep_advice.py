@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TypeVar
 
+from tasks.bundle.memory_plan import short_operator
 from tasks.judge.operators.advice import HEAVY_SHARE, advice_text
 from tasks.results.cells import cell_or_pair, device_and_conditions
+from tasks.results.measurements.memory import LongBufferRow
 from tasks.results.measurements.operators import CategoryRow, OperatorRow, PortableOperatorRow, PortableRow
 from tasks.results.measurements.sme2 import PairOperatorRow, ran_with_sme
 from tasks.results.reader import Answers
@@ -48,9 +50,10 @@ def portable_advice(answers: Answers) -> Iterator[Text]:
 
 
 def other_advice(answers: Answers) -> Iterator[Text]:
-    """Yield items on data movement over 10 % of the time, then on operators that SME2 did not speed up."""
+    """Yield items on data movement over 10 % of the time, on operators that SME2 did not speed up, and on memory."""
     yield from _data_movement_advice(answers)
     yield from _sme2_advice(answers)
+    yield from _memory_advice(answers)
 
 
 def _data_movement_advice(answers: Answers) -> Iterator[Text]:
@@ -86,6 +89,20 @@ def _sme2_advice(answers: Answers) -> Iterator[Text]:
             f"{in_percent(row.share_on or 0)} of the time with it on ({in_ms(row.time_on_ms or 0)} on {row.device}). ",
             f"Likely reason: {row.likely_reason}. " if row.likely_reason else "",
             with_code(f"Next: {_SME2_STEP}."),
+        )
+
+
+def _memory_advice(answers: Answers) -> Iterator[Text]:
+    """Yield an item for the largest buffer of each exported model that lives over most of its graph."""
+    largest = {(row.model, row.precision): row for row in reversed(answers.rows(LongBufferRow))}
+    for row in sorted(largest.values(), key=lambda row: -row.bytes):
+        users = f"{short_operator(row.last_user)} uses it last (instruction {row.last_instruction})"
+        yield joined(
+            (Code(row.model), f" {row.precision}: a buffer of {row.bytes / 1e6:.2f} MB lives over "),
+            f"{row.last_instruction - row.first_instruction + 1} of {row.instructions} instructions. It is "
+            f"{in_percent(row.bytes / row.live_bytes)} of the {row.live_bytes / 1e6:.2f} MB that are alive at once. ",
+            f"{short_operator(row.producer)} writes it (instruction {row.first_instruction}), and {users}. ",
+            "Next: compute it again where it is used last, or use it earlier.",
         )
 
 

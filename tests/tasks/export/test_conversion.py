@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
+from tasks.export.contents.program_types import stored_bytes
 from tasks.export.conversion import describe_conversion, describe_size, describe_type_changes, describe_weights
 from tasks.export.entry import ModelEntry
 from tasks.export.exported import Layers, NotApplicableError
 from tasks.export.lowering import layers as layer_list
 from tasks.export.lowering.layers import MIN_CONVERTED_SHARE, check_converted, list_layers, list_type_changes
 from tasks.export.prebuilt import import_prebuilt
-from tasks.export.program import read_program, stored_bytes
+from tasks.export.program import read_program
 from tasks.export.recipes import parse_recipe
 from tests.fixtures.exports import build_here
 

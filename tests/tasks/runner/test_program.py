@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,29 @@ def test_options_of_a_backend_are_read_back_and_one_that_it_does_not_have_is_nul
     returned = {"workspace_sharing_mode": 1, "weight_cache_enabled": True, "no_such_key": None}
     assert (stats["load_mode"], stats["backend_options"]) == ("mmap", {"XnnpackBackend": returned})
     assert 1 << 20 < stats["model_anonymous_bytes"] + stats["model_file_bytes"] < 1 << 27
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux lists mappings")
+def test_memory_is_reported_before_and_after_the_load_and_the_run_with_the_largest_mappings(
+    run: Program, model: str, tmp_path: Path
+) -> None:
+    stats = run.stats(tmp_path, model, "--load_mode=mmap", "--list_mappings", "--num_executions=3")
+    # then memory grows from the start to the end, and none of it is in swap
+    anonymous, of_files = (
+        [stats[f"{moment}_{kind}_bytes"] for moment in ("start", "load", "model", "end")]
+        for kind in ("anonymous", "file")
+    )
+    assert 0 < anonymous[0] < anonymous[1] <= anonymous[2]
+    assert 0 < of_files[0] < of_files[1] <= of_files[2] <= of_files[3]
+    # and the mappings are those of the first run, the largest first
+    names = [each["name"] for each in stats["mappings"]]
+    sizes = [each["resident_bytes"] for each in stats["mappings"]]
+    assert {"program", "libexecutorch.so"} & set(names)
+    assert len(names) <= 8
+    assert sizes == sorted(sizes, reverse=True)
+    assert sum(sizes) <= anonymous[2] + of_files[2] + (1 << 20)
+    # and without the flag none are listed
+    assert "mappings" not in run.stats(tmp_path, model)
 
 
 def test_a_cache_on_disk_is_written_by_a_first_start_and_removed_at_the_end(

@@ -179,7 +179,7 @@ def test_a_registered_runner_gets_the_flags_of_the_stock_runner_only(tmp_path: P
     kinds = (context, replace(context, runner=replace(context.runner, kind="wheel")))
     registered, farm = ({word.partition("=")[0] for word in runner_command(a_session(), each, "/f")} for each in kinds)
     assert {"--model_path", "--num_executions", "--cpu_threads", "--etdump_path", "--output_file"} <= registered
-    assert farm - registered == {"--stats_path", "--sme2", "--untraced_executions"}
+    assert farm - registered == {"--stats_path", "--sme2", "--untraced_executions", "--list_mappings"}
 
 
 @pytest.mark.parametrize(("loaded", "status"), [("mmap", "succeeded"), ("file", "invalid")])

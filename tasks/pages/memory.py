@@ -1,0 +1,95 @@
+"""The report's section on memory: its owners over load, first run and peak, and what the programs plan."""
+
+from collections.abc import Iterator, Sequence
+
+from tasks.pages.page import Block, Heading, Paragraph, Section, Segment, StackChart, fold_if_long
+from tasks.results.cells import CellNames
+from tasks.results.measurements.memory import (
+    LAST_MOMENT,
+    OWNERS,
+    RECORDING,
+    MemoryRow,
+    PlanRow,
+    is_twice_in_memory,
+    memory_in_words,
+)
+from tasks.results.reader import Answers
+from tasks.results.table import MIB, NOTHING, Column, Table, build_table, grouped, number
+from tasks.results.text import Code
+
+_TITLE = "Where the memory goes"
+_METHOD = (
+    "Owners of the memory of the runner: means of the sessions of a cell. Parts add up to what the system reports as "
+    "resident or swapped out. What the program plans or contains comes first; packed weights are what the load adds "
+    "beyond it, and first run is what that run adds, such as workspaces of delegates. The peak is the one until the "
+    "first run has ended. Pages of libraries and of a mapped program can be dropped and read again."
+)
+_PLANS = (
+    "Arenas are planned at export. What is alive at once is the least that another plan could reach. XNNPACK's memory "
+    "for values inside its delegates is not planned; the first run allocates it."
+)
+
+
+def memory(answers: Answers) -> Section:
+    """Return the owners of the memory as a chart and a table, and the planned memory of each model."""
+    rows, plans = answers.rows(MemoryRow), answers.rows(PlanRow)
+    moments = list(grouped(rows, lambda row: (row.cell, row.moment)).values())
+    blocks: list[Block] = []
+    if moments:
+        blocks += [Paragraph(_METHOD), *_charts(moments), _table(moments), *_notes(moments)]
+    if plans:
+        blocks += [Heading("Planned memory"), Paragraph(_PLANS), build_table(plans)]
+    if not blocks:
+        blocks = [Paragraph("No session reported the memory before and after the load.")]
+    return Section("memory", _TITLE, blocks, list(memory_in_words(rows)))
+
+
+def _charts(moments: Sequence[list[MemoryRow]]) -> Iterator[Block]:
+    """Yield a chart for each model: a bar for each cell and moment, as long as its total."""
+    names = CellNames([moment[0] for moment in moments])
+    by_model: dict[str, list[list[MemoryRow]]] = {}
+    for moment in moments:
+        if moment[0].moment != LAST_MOMENT:
+            by_model.setdefault(moment[0].model, []).append(moment)
+    for model, of_model in by_model.items():
+        longest = max(moment[0].total_bytes for moment in of_model) or 1
+        bars = [
+            (f"{names.label(moment[0])} \u00b7 {moment[0].moment}", list(_segments(moment, longest)))
+            for moment in of_model
+        ]
+        yield fold_if_long(StackChart(f"{model}: memory in MiB", OWNERS, bars), model)
+
+
+def _segments(moment: Sequence[MemoryRow], longest_bytes: int) -> Iterator[Segment]:
+    start = 0.0
+    for row in moment:
+        share = row.bytes / longest_bytes
+        yield Segment(row.owner, start, share, f"{row.bytes / MIB:.1f}")
+        start += share
+
+
+def _table(moments: Sequence[list[MemoryRow]]) -> Table:
+    """Return a line for each cell and moment: the bytes of each owner beside their sum."""
+    owners = [
+        owner for owner in (*OWNERS, RECORDING) if any(row.owner == owner for moment in moments for row in moment)
+    ]
+    cells = []
+    for moment in moments:
+        sizes = {row.owner: row.bytes for row in moment}
+        cells.append([number(sizes[owner] / MIB, 1) if owner in sizes else NOTHING for owner in owners])
+    columns = [Column(owner.capitalize(), "MiB", numeric=True) for owner in owners]
+    return build_table([moment[0] for moment in moments]).with_columns(columns, cells)
+
+
+def _notes(moments: Sequence[list[MemoryRow]]) -> Iterator[Block]:
+    """Yield a sentence for each exported model whose weights are in memory twice after the first run."""
+    twice = {
+        (moment[0].model, moment[0].precision): moment[0].delegate_bytes or 0
+        for moment in moments
+        if moment[0].moment == "first run" and is_twice_in_memory(moment)
+    }
+    for (model, precision), size_bytes in twice.items():
+        why = (
+            f" {precision}: weights are in memory twice, packed and in the mapped program ({size_bytes / MIB:.1f} MiB)."
+        )
+        yield Paragraph((Code(model), why), tone="flag")

@@ -1,0 +1,120 @@
+"""Where the memory goes: its owners by cell and moment, and what the programs plan."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from tasks.results.cells import CellRow
+from tasks.results.reader import Reader
+from tasks.results.table import MIB, Name, Number, Row, Words
+from tasks.results.text import Code, Text, counted, joined
+
+UNATTRIBUTED = "unattributed"
+OWNERS = (
+    "runner and libraries", "program file", "planned arenas", "constants", "packed weights", "first run", "temporary",
+    UNATTRIBUTED,
+)  # fmt: skip
+"""Until the first run, as in the view memory_use; the last one is the rest. RECORDING is another one at the end."""
+LAST_MOMENT, RECORDING = "end", "recording"
+_MAX_OWNERS = 3
+
+
+@dataclass(frozen=True)
+class MemoryRow(CellRow):
+    """The bytes of one owner in a cell at one moment; those of a moment add up to `total_bytes`."""
+
+    query = "memory"
+    moment: Annotated[str, Words("Moment")]
+    sessions: Annotated[int, Number("Sessions")]
+    total_bytes: Annotated[int, Number("Total", "MiB", digits=1, scale=1 / MIB)]
+    owner: str
+    bytes: int
+    planned_bytes: int | None
+    delegate_bytes: int | None
+
+
+@dataclass(frozen=True)
+class PlanRow(Row):
+    """The planned memory of an exported model, and the largest buffer of its largest live set."""
+
+    query = "memory_plans"
+    model: Annotated[str, Name("Model")]
+    precision: Annotated[str, Words("Precision")]
+    planned_bytes: Annotated[int, Number("Planned", "MiB", "arenas of the method", digits=2, scale=1 / MIB)]
+    live_bytes: Annotated[
+        int, Number("Alive", "MiB", "buffers that are alive at once, where these are largest", digits=2, scale=1 / MIB)
+    ]
+    needed_bytes: Annotated[
+        int | None,
+        Number(
+            "At these shapes",
+            "MiB",
+            "what is alive at once at the measured shapes; arenas are planned for the largest",
+            digits=2,
+            scale=1 / MIB,
+            only_with="needed_bytes",
+        ),
+    ]
+    constant_bytes: Annotated[
+        int, Number("Constants", "MiB", "constants and initial state in the program", digits=2, scale=1 / MIB)
+    ]
+    delegate_bytes: Annotated[
+        int, Number("For delegates", "MiB", "weights and graphs in the program and its files", digits=2, scale=1 / MIB)
+    ]
+    producer: Annotated[str | None, Name("Largest buffer", meaning="what writes it")]
+    last_user: Annotated[str | None, Name("Last user")]
+    bytes: Annotated[int | None, Number("Its size", "MiB", digits=2, scale=1 / MIB)]
+    life_share: Annotated[float | None, Number("Its life", "%", "part of the instructions", digits=0, scale=100)]
+
+
+@dataclass(frozen=True)
+class LongBufferRow(Row):
+    """A planned buffer that lives over most of the graph of a model."""
+
+    query = "long_buffers"
+    model: str
+    precision: str
+    bytes: int
+    producer: str
+    last_user: str
+    first_instruction: int
+    last_instruction: int
+    instructions: int
+    life_share: float
+    live_bytes: int
+
+
+def is_twice_in_memory(moment: Sequence[MemoryRow]) -> bool:
+    """Return whether weights are in memory packed and in the mapped program: more than half of both is resident."""
+    sizes = {row.owner: row.bytes for row in moment}
+    half = (moment[0].delegate_bytes or 0) / 2
+    return half > 0 and sizes.get("program file", 0) > half and sizes.get("packed weights", 0) > half
+
+
+def memory_in_words(rows: Sequence[MemoryRow]) -> Iterator[Text]:
+    """Yield the model with the largest peak and its largest owner."""
+    peaks = [row for row in rows if row.moment == "peak"]
+    if not peaks:
+        return
+    largest = max(peaks, key=lambda row: (row.total_bytes, row.bytes))
+    owner = max((row for row in peaks if row.cell == largest.cell), key=lambda row: row.bytes)
+    yield joined(
+        f"Memory: the largest peak is {largest.total_bytes / 1e6:.1f} MB, of ",
+        Code(largest.model),
+        f" {largest.precision} on {largest.device} ({counted(largest.sessions, 'session')}); "
+        f"{owner.bytes / 1e6:.1f} MB of it are {owner.owner}.",
+    )
+
+
+def read_owner_changes(reader: Reader, pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """Return for each pair of cells (A, B) which owners of the peak changed, the largest change first.
+
+    Such as `packed weights 14.0 MB -> 28.0 MB`; empty if the owners of a cell are unknown, or if none changed by 1 % of
+    the peak.
+    """
+    changes: list[list[str]] = [[] for _ in pairs]
+    if pairs:
+        cells_a, cells_b = zip(*pairs, strict=True)
+        for pair, owner, a, b in reader.tuples("memory_difference", cells_a=list(cells_a), cells_b=list(cells_b)):
+            changes[pair].append(f"{owner} {a / 1e6:.1f} MB -> {b / 1e6:.1f} MB")
+    return [", ".join(each[:_MAX_OWNERS]) for each in changes]
