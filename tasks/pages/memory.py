@@ -1,4 +1,4 @@
-"""The report's section on memory: its owners over load, first run and peak, and what the programs plan."""
+"""The report's sections on memory, its owners and plans, and on run-time options, which trade time for it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,9 +13,10 @@ from tasks.results.measurements.memory import (
     is_twice_in_memory,
     memory_in_words,
 )
+from tasks.results.options import OptionRow, read_options
 from tasks.results.reader import Answers
 from tasks.results.table import MIB, NOTHING, Column, Table, build_table, grouped, number
-from tasks.results.text import Code
+from tasks.results.text import Code, Text, counted
 
 _TITLE = "Where the memory goes"
 _METHOD = (
@@ -27,6 +28,14 @@ _METHOD = (
 _PLANS = (
     "Arenas are planned at export. What is alive at once is the least that another plan could reach. XNNPACK's memory "
     "for values inside its delegates is not planned; the first run allocates it."
+)
+_OPTIONS = "Run-time options"
+_HOW_COMPARED = (
+    "Each set of options is compared with the default of the same program, runner and device, measured in turns. It "
+    "saves or costs what is beyond the limits of a figure, with the whole 95 % interval on one side. Mapped files "
+    "count in the peak memory and not in the anonymous memory. With a cache on disk, each session starts the model "
+    "twice: the first start writes the cache, and the second one is measured. Nothing shows that a set with "
+    "unchecked=true had an effect."
 )
 
 
@@ -93,3 +102,16 @@ def _notes(moments: Sequence[list[MemoryRow]]) -> Iterator[Block]:
             f" {precision}: weights are in memory twice, packed and in the mapped program ({size_bytes / MIB:.1f} MiB)."
         )
         yield Paragraph((Code(model), why), tone="flag")
+
+
+def options(answers: Answers) -> Section:
+    rows = read_options(answers)
+    if not rows:
+        return Section("options", _OPTIONS, [Paragraph("No run-time options were measured beside their default.")])
+    return Section("options", _OPTIONS, [Paragraph(_HOW_COMPARED), build_table(rows)], list(_summary(rows)))
+
+
+def _summary(rows: Sequence[OptionRow]) -> Iterator[Text]:
+    """Yield how many sets of options save something."""
+    saving = sum(bool(row.saves) for row in rows)
+    yield f"Run-time options: {saving} of {counted(len(rows), 'comparison')} with the default save time or memory."

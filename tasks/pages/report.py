@@ -14,9 +14,8 @@ from tasks.pages.accuracy import accuracy, layers
 from tasks.pages.html import as_html
 from tasks.pages.latency import latency, threads
 from tasks.pages.markdown import as_markdown
-from tasks.pages.memory import memory
+from tasks.pages.memory import memory, options
 from tasks.pages.operators import advice, categories, modules, operators, portable
-from tasks.pages.options import options
 from tasks.pages.page import Block, Figure, Fold, Page, Paragraph, Section
 from tasks.pages.sessions import failures, provenance
 from tasks.pages.sme2 import sme2
