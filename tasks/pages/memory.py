@@ -10,8 +10,8 @@ from tasks.results.measurements.memory import (
     RECORDING,
     MemoryRow,
     PlanRow,
-    is_twice_in_memory,
     memory_in_words,
+    weights_twice,
 )
 from tasks.results.options import OptionRow, read_options
 from tasks.results.reader import Answers
@@ -45,7 +45,7 @@ def memory(answers: Answers) -> Section:
     moments = list(grouped(rows, lambda row: (row.cell, row.moment)).values())
     blocks: list[Block] = []
     if moments:
-        blocks += [Paragraph(_METHOD), *_charts(moments), _table(moments), *_notes(moments)]
+        blocks += [Paragraph(_METHOD), *_charts(moments), _table(moments), *_notes(rows)]
     if plans:
         blocks += [Heading("Planned memory"), Paragraph(_PLANS), build_table(plans)]
     if not blocks:
@@ -90,18 +90,16 @@ def _table(moments: Sequence[list[MemoryRow]]) -> Table:
     return build_table([moment[0] for moment in moments]).with_columns(columns, cells)
 
 
-def _notes(moments: Sequence[list[MemoryRow]]) -> Iterator[Block]:
-    """Yield a sentence for each exported model whose weights are in memory twice after the first run."""
-    twice = {
-        (moment[0].model, moment[0].precision): moment[0].delegate_bytes or 0
-        for moment in moments
-        if moment[0].moment == "first run" and is_twice_in_memory(moment)
+def _notes(rows: Sequence[MemoryRow]) -> Iterator[Block]:
+    """Yield a sentence for each exported model whose weights are in memory twice."""
+    notes = {
+        (cell[0].model, cell[0].precision, when): cell[0].delegate_bytes or 0
+        for cell in grouped(rows, lambda row: row.cell).values()
+        if (when := weights_twice(cell))
     }
-    for (model, precision), size_bytes in twice.items():
-        why = (
-            f" {precision}: weights are in memory twice, packed and in the mapped program ({size_bytes / MIB:.1f} MiB)."
-        )
-        yield Paragraph((Code(model), why), tone="flag")
+    for (model, precision, when), size_bytes in notes.items():
+        why = f"weights are in memory twice {when}: packed, and as the program has them ({size_bytes / MIB:.1f} MiB)."
+        yield Paragraph((Code(model), f" {precision}: {why}"), tone="flag")
 
 
 def options(answers: Answers) -> Section:

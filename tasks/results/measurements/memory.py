@@ -84,11 +84,21 @@ class LongBufferRow(Row):
     live_bytes: int
 
 
-def is_twice_in_memory(moment: Sequence[MemoryRow]) -> bool:
-    """Return whether weights are in memory packed and in the mapped program: more than half of both is resident."""
-    sizes = {row.owner: row.bytes for row in moment}
-    half = (moment[0].delegate_bytes or 0) / 2
-    return half > 0 and sizes.get("program file", 0) > half and sizes.get("packed weights", 0) > half
+def weights_twice(cell: Sequence[MemoryRow]) -> str | None:
+    """Return when the weights of a cell are in memory twice, packed and as the program has them; None if never.
+
+    That is after the load if more than half of them are resident pages of the program, and until then if the peak
+    exceeds what the load left by more than half of them, and part of that was freed again.
+    """
+    sizes = {(row.moment, row.owner): row.bytes for row in cell}
+    totals = {row.moment: row.total_bytes for row in cell}
+    half = (cell[0].delegate_bytes or 0) / 2
+    if not half or sizes.get(("first run", "packed weights"), 0) < half:
+        return None
+    if sizes.get(("first run", "program file"), 0) > half:
+        return "after the load"
+    grows = totals.get("peak", 0) - totals.get("load", 0)
+    return "while the model loads" if grows > half and ("peak", "temporary") in sizes else None
 
 
 def memory_in_words(rows: Sequence[MemoryRow]) -> Iterator[Text]:
