@@ -180,6 +180,9 @@ def test_a_registered_runner_gets_the_flags_of_the_stock_runner_only(tmp_path: P
     registered, farm = ({word.partition("=")[0] for word in runner_command(a_session(), each, "/f")} for each in kinds)
     assert {"--model_path", "--num_executions", "--cpu_threads", "--etdump_path", "--output_file"} <= registered
     assert farm - registered == {"--stats_path", "--sme2", "--untraced_executions", "--list_mappings"}
+    # and the sessions of the roof also read memory and caches
+    of_roof = {word.partition("=")[0] for word in runner_command(a_session(model="roof"), kinds[1], "/f")}
+    assert of_roof - farm == {"--memory_reads", "--cache_reads"}
 
 
 @pytest.mark.parametrize(("loaded", "status"), [("mmap", "succeeded"), ("file", "invalid")])
