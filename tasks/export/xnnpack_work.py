@@ -47,10 +47,16 @@ class GraphWork:
     def __init__(self, graph: dict[str, Any]) -> None:
         self._sizes: dict[int, list[int]] = {}
         self._bytes: dict[int, int] = {}
+        self._datatypes: dict[int, str] = {}
+        self._constants = set[int]()
         for value in graph["xvalues"]:
             content = value["xvalue_union"]
             tensor = content.get("tensor_value", content)
-            sizes, bits = tensor["dims"], _BITS[tensor["datatype"].removeprefix("xnn_datatype_")]
+            datatype = tensor["datatype"].removeprefix("xnn_datatype_")
+            sizes, bits = tensor["dims"], _BITS[datatype]
+            self._datatypes[tensor["id_out"]] = datatype
+            if tensor["constant_buffer_idx"]:
+                self._constants.add(tensor["id_out"])
             scales = content.get("quant_params", {}).get("num_scales", 0)
             scale_bytes = scales * _SCALE_BYTES.get(content.get("quant_params_type", ""), 0)
             self._sizes[tensor["id_out"]] = sizes
@@ -60,7 +66,9 @@ class GraphWork:
         """Return the work of a node; None of a kind whose products are not counted here."""
         fields = node["xnode_union"]
         inputs, outputs = self._operands(fields)
-        read, written = [self._bytes[each] for each in inputs], sum(self._bytes[each] for each in outputs)
+        is_fp16 = any(self._datatypes[each] == "fp16" for each in outputs)
+        read = [self._read_bytes(each, is_fp16=is_fp16) for each in inputs]
+        written = sum(self._bytes[each] for each in outputs)
         macs = self._macs(node["xnode_union_type"], fields)
         if node["xnode_union_type"] == "XNNStaticSlice":
             read = [written]
@@ -70,6 +78,11 @@ class GraphWork:
         """Return the work of the limits of a node's output, where they run as an operator."""
         _, outputs = self._operands(node["xnode_union"])
         return 0, 2 * sum(self._bytes[each] for each in outputs)
+
+    def _read_bytes(self, value: int, *, is_fp16: bool) -> int:
+        """Return the bytes of an input; XNNPACK packs weights in fp32 of an operator in fp16 as fp16."""
+        is_packed = is_fp16 and value in self._constants and self._datatypes[value] == "fp32"
+        return self._bytes[value] // 2 if is_packed else self._bytes[value]
 
     def _operands(self, fields: dict[str, Any]) -> tuple[list[int], list[int]]:
         """Return the ids of the values that a node reads, each once, and of those that it writes."""
