@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from devices.platform import PLATFORM_FACTS
 from tasks.bundle.failure_kinds import printed_kind
 from tasks.etdump.reader import read_etdump
+from tasks.runner.toolchain import host_platform
 from tests.fixtures.runner import Program, assert_close, stats_of
 
 pytestmark = pytest.mark.torch
@@ -167,6 +169,13 @@ def test_a_wrong_flag_is_one_line_and_exit_code_2(run: Program, model: str, flag
     assert message in ended.sentence()
     assert ended.sentence().startswith("executor_runner: ")
     assert ended.out == ""
+
+
+def test_kernels_are_counted_only_where_they_have_slots(run: Program, model: str) -> None:
+    if PLATFORM_FACTS[host_platform()].counts_kernels:
+        pytest.skip("this machine can count them")
+    refusal = "--kernel_counts_path is possible on Linux and Android with arm64 only"
+    assert refusal in run(model, "--kernel_counts_path=counts.json").sentence()
 
 
 @pytest.mark.parametrize("size", ["32x32", "7x9"])
