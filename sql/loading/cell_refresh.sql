@@ -16,6 +16,7 @@ DELETE FROM cell_time WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell_node WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell_operator WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell_interval WHERE cell_id IN (SELECT cell_id FROM touched_cell);
+DELETE FROM prediction WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell_made_from WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell_output WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM series_night WHERE cell_id IN (SELECT cell_id FROM touched_cell);

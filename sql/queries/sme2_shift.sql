@@ -1,15 +1,48 @@
--- Where the time goes with SME2 off and on. Emulated devices are left out: their times mean nothing.
+-- Where the time goes with SME2 off and on, with the shares of each session; of emulated devices the calls, since their
+-- times mean nothing.
+WITH
+session_share AS (
+    SELECT
+        session_key,
+        category,
+        sum(time_ns) AS time_ns,
+        sum(sum(time_ns)) OVER (PARTITION BY session_key) AS session_ns
+    FROM _session_node
+    WHERE session_key IN (SELECT session_key FROM session WHERE sweep_id = $sweep_id)
+    GROUP BY session_key, category
+),
+of_pair AS (
+    SELECT
+        pair,
+        category,
+        list(time_ns / session_ns ORDER BY session_key) FILTER (variant = 'sme2_off') AS session_shares_off,
+        list(time_ns / session_ns ORDER BY session_key) FILTER (variant = 'sme2_on') AS session_shares_on
+    FROM session_share
+    JOIN session_cell USING (session_key)
+    JOIN cell USING (cell_id)
+    WHERE session_ns > 0 AND purpose IS NULL
+    GROUP BY pair, category
+)
 SELECT
     named.* EXCLUDE (place),
     category,
-    share_off,
-    share_on,
+    CASE WHEN without_times IS NULL THEN share_off END AS share_off,
+    CASE WHEN without_times IS NULL THEN share_on END AS share_on,
     change_points,
-    time_off_ms,
-    time_on_ms,
+    CASE WHEN without_times IS NULL THEN time_off_ms END AS time_off_ms,
+    CASE WHEN without_times IS NULL THEN time_on_ms END AS time_on_ms,
     change_ms,
-    below_resolution
+    calls_off,
+    calls_on,
+    below_resolution,
+    CASE WHEN without_times IS NULL THEN session_shares_off END AS session_shares_off,
+    CASE WHEN without_times IS NULL THEN session_shares_on END AS session_shares_on
 FROM bottleneck_shift
 JOIN _named_pair AS named USING (pair, sweep_id)
-WHERE sweep_id = $sweep_id AND without_times IS NULL AND (time_off_ms <> 0 OR time_on_ms <> 0)
-ORDER BY place, time_off_ms DESC, category;
+LEFT JOIN of_pair USING (pair, category)
+WHERE sweep_id = $sweep_id
+    AND CASE
+        WHEN without_times IS NULL THEN time_off_ms <> 0 OR time_on_ms <> 0
+        ELSE category <> 'Unattributed'
+    END
+ORDER BY place, bottleneck_shift.time_off_ms DESC, category;

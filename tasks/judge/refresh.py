@@ -22,6 +22,7 @@ from tasks.judge.decisions import Decisions, SeriesNight, is_excluded, read_ware
 from tasks.judge.figures import LATENCY, OTHER_METRICS, Metric
 from tasks.judge.incidents import refresh_incidents
 from tasks.judge.operators.table import refresh_operator_verdicts
+from tasks.judge.predictions import refresh_predictions
 from tasks.judge.series_states import (
     StateAfterNight,
     drop_old_states,
@@ -61,7 +62,7 @@ _COMPARISON_FIELDS = [field.name for field in fields(SideComparison)]
 
 
 def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill intervals, comparisons, verdicts, the tables of operators and incidents; log what fails."""
+    """Fill intervals, comparisons, verdicts, predictions, the tables of operators and incidents; log what fails."""
     cells = connection.execute(_QUERIES["cells_without_interval"]).fetchall()
     intervals = [(cell_id, *(median_interval(times_ms) or (None, None))) for cell_id, times_ms in cells]
     insert_rows(connection, "cell_interval", [dict(zip(_INTERVAL_COLUMNS, row, strict=True)) for row in intervals])
@@ -77,6 +78,7 @@ def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
         _judge_nights(connection, decisions, "metrics_to_judge", OTHER_METRICS)
         _add_verdicts(connection)
         drop_old_states(connection)
+        refresh_predictions(connection)
     refresh_operator_verdicts(connection)
     refresh_incidents(connection, decisions)
 

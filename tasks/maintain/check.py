@@ -146,7 +146,8 @@ def check_aggregates(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
     stored = {
         table: f"{identifier(database)}.main.{table}" for table in (*CELL_AGGREGATES, *_SESSION_AGGREGATES, *_JUDGED)
     }
-    hidden = {"series_state": f"{identifier(database)}.main.series_state"}
+    # A prediction stays as it was made, also when its rule changes.
+    hidden = {table: f"{identifier(database)}.main.{table}" for table in ("series_state", "prediction")}
     for table, present in {**stored, **hidden}.items():
         connection.execute(f"CREATE TEMP TABLE {table} AS FROM {present} LIMIT 0")
     for table in _SESSION_AGGREGATES:

@@ -20,6 +20,7 @@ from tasks.pages.page import Block, Figure, Fold, Page, Paragraph, Section
 from tasks.pages.sessions import failures, provenance
 from tasks.pages.sme2 import sme2
 from tasks.pages.verdicts import regressions, verdicts
+from tasks.pages.what_if import what_if
 from tasks.results.devices import DeviceRow
 from tasks.results.reader import Answers, SweepRow
 from tasks.results.sessions import failure_counts_in_words
@@ -41,6 +42,7 @@ SECTIONS: tuple[SectionOf, ...] = (
     modules,
     portable,
     advice,
+    what_if,
     accuracy,
     layers,
     failures,
@@ -94,8 +96,12 @@ def _report_error(file: Path, action: str, error: OSError | UnicodeDecodeError) 
 
 
 def sweep_page(answers: Answers) -> Page:
-    """Return the page of a sweep: its report, or only its failures if it is large."""
-    return _page(answers, short_sections(answers, [failures] if is_large(answers.sweep) else SECTIONS))
+    """Return the page of a sweep: its report, or only its failures if it is large.
+
+    Predictions are of the newest night, and are on the pages of models: the page of a sweep is not published again.
+    """
+    sections = [failures] if is_large(answers.sweep) else [each for each in SECTIONS if each is not what_if]
+    return _page(answers, short_sections(answers, sections))
 
 
 def is_large(sweep: SweepRow) -> bool:

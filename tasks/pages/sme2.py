@@ -1,22 +1,23 @@
 """The report's section on SME2: the speed-up, how much of the work ran on SME2, and what proves it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tasks.pages.page import Block, Fold, Heading, Paragraph, Points, Section
+from tasks.pages.page import Block, Fold, Heading, Paragraph, Points, Section, Segment, StackChart
 from tasks.results.cells import CellNames, PairRow, by_cell_or_pair, emulation_tags
+from tasks.results.measurements.operators import CATEGORIES
 from tasks.results.measurements.sme2 import (
     CoverageRow,
     Fp16Row,
     KernelRow,
     LeftOutRow,
     PairOperatorRow,
-    ShiftRow,
     SpeedupRow,
     plain_fp16_in_words,
     ran_with_sme,
     sme2_in_words,
 )
+from tasks.results.measurements.sme2_shift import ShiftRow, shift_sentence
 from tasks.results.reader import Answers
 from tasks.results.table import Table, build_table
 from tasks.results.text import TIMES, Code, counted, in_ms
@@ -95,6 +96,7 @@ def _pair_folds(answers: Answers) -> list[Block]:
     names = CellNames(list(pairs.values()))
     folds: list[Block] = []
     for pair, row in pairs.items():
+        sentence = shift_sentence(shifts[pair])
         tables = [
             build_table(shifts[pair], is_named=False, caption="Where the time went"),
             build_table(operators[pair], is_named=False, caption="Operators that SME2 could run, and others over 5 %"),
@@ -102,8 +104,31 @@ def _pair_folds(answers: Answers) -> list[Block]:
         ]
         gain = _gain_text(speedups.get(pair))
         title = (Code(row.model), f" · {names.label(row)}", *emulation_tags(row.without_times), gain)
-        folds.append(Fold(title, [table for table in tables if table.rows], is_open=not folds))
+        blocks = [*([Paragraph(sentence)] if sentence else []), *_shift_chart(shifts[pair])]
+        folds.append(Fold(title, [*blocks, *(table for table in tables if table.rows)], is_open=not folds))
     return folds
+
+
+def _shift_chart(rows: Sequence[ShiftRow]) -> Iterator[StackChart]:
+    """Yield SME2 off and on as stacked bars on one scale, in milliseconds; of an emulated device in shares of calls."""
+    has_times = any(row.time_on_ms is not None for row in rows)
+    # A negative time, where a delegate reports too much, is drawn as 0.
+    off = {row.category: max(0.0, (row.time_off_ms or 0.0) if has_times else row.calls_off) for row in rows}
+    on = {row.category: max(0.0, (row.time_on_ms or 0.0) if has_times else row.calls_on) for row in rows}
+    sides = {"SME2 off": off, "SME2 on": on}
+    totals = {label: sum(side.values()) for label, side in sides.items()}
+    if not all(totals.values()):
+        return
+    bars = []
+    for label, side in sides.items():
+        scale, start, segments = max(totals.values()) if has_times else totals[label], 0.0, []
+        for category in CATEGORIES:
+            if value := side.get(category, 0.0):
+                segments.append(Segment(category, start, value / scale, in_ms(value) if has_times else ""))
+                start += value / scale
+        bars.append((f"{label}: {in_ms(totals[label]) if has_times else f'{totals[label]:g} calls'}", segments))
+    title = "Time of one run by category" if has_times else "Calls of one run by category: emulated times mean nothing"
+    yield StackChart(title, CATEGORIES, bars)
 
 
 def _kernel_tables(kernels: list[KernelRow]) -> Iterator[Table]:

@@ -27,7 +27,8 @@ from tasks.results.measurements.operators import (
     portable_in_words,
     time_in_words,
 )
-from tasks.results.measurements.sme2 import coverage_in_words, shift_in_words, sme2_in_words
+from tasks.results.measurements.sme2 import coverage_in_words, sme2_in_words
+from tasks.results.measurements.sme2_shift import shift_in_words
 from tasks.results.measurements.sweep_advice import other_advice, portable_advice
 from tasks.results.provenance import CellFactsRow, describe_origin, limit_to_cells
 from tasks.results.reader import Answers, Reader, SweepRow

@@ -42,6 +42,9 @@ _FILLS = {
     "operators_to_judge": {"series_operator_verdict", "series_cause"},
     "causes_to_judge": {"series_cause"},
     "comparisons_to_judge": {"comparison_result"},
+    "cells_to_predict": {"prediction"},
+    "portable_to_predict": {"prediction"},
+    "peers_to_predict": {"prediction"},
     "session_refresh": {"typical_run", "run_summary", "session_node"},
     "cell_refresh": {
         "session_time",

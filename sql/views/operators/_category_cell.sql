@@ -10,6 +10,7 @@ category_total AS (
         category,
         sum(time_ms) AS time_ms,
         sum(share) AS share,
+        sum(calls_per_run) AS calls_per_run,
         sum(resolution_ms) AS resolution_ms
     FROM _operator_cell
     GROUP BY cell_id, cell, sweep_id, category
@@ -19,6 +20,8 @@ SELECT
     category,
     time_ms,
     share,
+    -- Calls in one run: the mean of the same runs as time_ms.
+    calls_per_run,
     -- Milliseconds that the time may be off: 1 microsecond per call of a delegated operator, whose times are full
     -- microseconds, rounded down. An operator takes up to that much longer, and Unattributed that much less.
     CASE

@@ -11,6 +11,8 @@ side AS (
         any_value(time_ms) FILTER (variant = 'sme2_off') AS off_ms,
         any_value(share) FILTER (variant = 'sme2_on') AS on_share,
         any_value(share) FILTER (variant = 'sme2_off') AS off_share,
+        any_value(calls_per_run) FILTER (variant = 'sme2_on') AS on_calls,
+        any_value(calls_per_run) FILTER (variant = 'sme2_off') AS off_calls,
         bool_or(time_ms < resolution_ms) AS below_resolution
     FROM _category_cell
     WHERE variant <> 'sme1'
@@ -32,6 +34,10 @@ SELECT
     CASE WHEN _has_times(emulated) THEN 100 * (share_on - share_off) END AS change_points,
     -- time_on_ms - time_off_ms: below 0 means that SME2 saved time. NULL on emulated devices.
     CASE WHEN _has_times(emulated) THEN time_on_ms - time_off_ms END AS change_ms,
+    -- Calls in one run with SME2; all that emulated devices show.
+    coalesce(on_calls, 0) AS calls_on,
+    -- Calls in one run without SME2.
+    coalesce(off_calls, 0) AS calls_off,
     -- Whether a side is below the resolution of its times, see category_share.resolution_ms.
     below_resolution,
     runner_source,

@@ -13,6 +13,7 @@ from tasks.pages.report import MAX_ROWS, short_sections
 from tasks.pages.roofline import roofline
 from tasks.pages.sessions import failures
 from tasks.pages.sme2 import sme2
+from tasks.pages.what_if import what_if
 from tasks.results.addresses import cell_page, model_page, sweep_page
 from tasks.results.provenance import CellFactsRow, limit_to_cells
 from tasks.results.reader import Answers
@@ -23,7 +24,7 @@ from tasks.results.verdicts import QUIET, verdict_tone
 
 _MAX_DETAILED = 6
 _VERDICT_NEEDS = "A verdict needs succeeded sessions on a real device."
-_SECTIONS = (advice, modules, operators, roofline, portable, memory, sme2, accuracy)
+_SECTIONS = (advice, what_if, modules, operators, roofline, portable, memory, sme2, accuracy)
 
 
 def list_page(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow]) -> Page:

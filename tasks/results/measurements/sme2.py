@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from tasks.bundle.robust_statistics import MIN_SESSIONS
-from tasks.results.cells import CellRow, PairRow, by_cell_or_pair
+from tasks.results.cells import CellRow, PairRow
 from tasks.results.devices import DeviceRow
 from tasks.results.measurements.latency import NO_INTERVAL, LatencyRow
 from tasks.results.reader import Answers
 from tasks.results.sentences import NO_SPEEDUPS
 from tasks.results.table import NOTHING, Calls, Cell, Milliseconds, Name, Number, Percent, Row, Signed, Words, toned
-from tasks.results.text import TIMES, Code, Text, counted, in_ms, in_percent, series_conditions
+from tasks.results.text import TIMES, Code, Text, counted, in_percent, series_conditions
 
 if TYPE_CHECKING:
     from tasks.judge.comparison import SideComparison
@@ -194,26 +194,6 @@ def plain_fp16_in_words(row: Fp16Row) -> Text:
 
 
 @dataclass(frozen=True)
-class ShiftRow(PairRow):
-    """The time of a category with SME2 off and on; dashes below the resolution. Emulated devices are left out."""
-
-    query = "sme2_shift"
-    category: Annotated[str, Words("Category")]
-    share_off: Annotated[float | None, Percent("SME2 off")]
-    share_on: Annotated[float | None, Percent("SME2 on")]
-    change_points: Annotated[float | None, Signed("Change", "points", digits=1)]
-    time_off_ms: Annotated[float | None, Milliseconds("SME2 off")]
-    time_on_ms: Annotated[float | None, Milliseconds("SME2 on")]
-    change_ms: Annotated[float | None, Signed("Change", "ms", digits=3)]
-    below_resolution: bool
-
-    def share_off_cell(self, cell: Cell) -> Cell:
-        return NOTHING if self.below_resolution else cell
-
-    share_on_cell = change_points_cell = time_off_ms_cell = time_on_ms_cell = change_ms_cell = share_off_cell
-
-
-@dataclass(frozen=True)
 class PairOperatorRow(PairRow):
     """An operator that SME2 could run, or over 5 %, with SME2 off and on; an emulated device has calls and no times."""
 
@@ -259,16 +239,3 @@ class KernelRow(PairRow):
     weight_off: Annotated[int, Number("SME2 off")]
     weight_sme1: Annotated[int, Number("SME1", only_with="weight_sme1")]
     weight_on: Annotated[int, Number("SME2 on")]
-
-
-def shift_in_words(answers: Answers) -> Iterator[Text]:
-    """Yield a line for each pair: the category that takes most of the time with SME2 off, and the one with it on."""
-    shifts = answers.rows(ShiftRow) if ran_with_sme(answers) else []  # planning this query takes longer than reading it
-    for rows in by_cell_or_pair(shifts).values():
-        timed = [row for row in rows if not row.below_resolution]
-        off = max((row for row in timed if row.share_off is not None), key=lambda row: row.share_off or 0, default=None)
-        on = max((row for row in timed if row.share_on is not None), key=lambda row: row.share_on or 0, default=None)
-        if off and on:
-            before = f"{off.category} {in_percent(off.share_off or 0)} ({in_ms(off.time_off_ms or 0)})"
-            after = f"{on.category} {in_percent(on.share_on or 0)} ({in_ms(on.time_on_ms or 0)})"
-            yield f"Largest share of the time with SME2 off: {before}; with SME2 on: {after}."

@@ -26,6 +26,8 @@ FILL = (
     "INSERT INTO layer_value BY NAME SELECT max(session_key) AS session_key, 0 AS layer, 'conv' AS operator, "
     "1 AS elements, 0 AS nonfinite_mismatches, 'x' AS values_sha256, [1.0] AS sample FROM session",
     "INSERT INTO cell_interval SELECT max(cell_id), 1.0, 2.0 FROM session_cell",
+    "INSERT INTO prediction SELECT max(cell_id), 's', 'phone', DATE '2026-11-21', 'delegated', ['mean'], 1.0, 0.0, "
+    "4.0, 3.0, 2.9, 3.1, 'a pair', 'rule' FROM session_cell",
     f"INSERT INTO series_cause VALUES ({_NEWEST}, 1.0, NULL, NULL)",
     "INSERT INTO incident_series BY NAME SELECT 'a' AS incident_id, 'model' AS kind, 'm' AS subject, "
     "series_id, device, metric, 'fixed' AS state, night AS onset, night AS last_seen, 0 AS reopened, "

@@ -32,7 +32,9 @@ from tests.fixtures.nights import decision, fields_of, night_of
 from tests.fixtures.series import SESSIONS, compared, judge_all, night
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker, open_for_loads, profile_of
 
-TABLES = ("series_verdict", "comparison_result", "series_operator_verdict", "series_cause", "incident_series")
+TABLES = (
+    "series_verdict", "comparison_result", "series_operator_verdict", "series_cause", "incident_series", "prediction",
+)  # fmt: skip
 NIGHTS = 6
 QP8 = "Fully Connected (NC, QP8, F32, QC8W) GEMM #1"
 KAI_SME2 = "kai_kernel_matmul_clamp_f32_qai8dxp1vlx4_qsi8cxp4vlx4_1vlx4vl_sme2_mopa"

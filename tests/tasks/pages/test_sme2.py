@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tasks.pages.page import Fold, StackChart
+from tasks.pages.sme2 import sme2
 from tests.fixtures.report import MS
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, TRANSPOSE
 from tests.tasks.pages.conftest import Sweep, with_sessions
@@ -14,15 +16,16 @@ WITH_SME2: dict[str, Any] = {"device__facts": {"model": "board", "build": "b1", 
 DASH = "\u2013"
 
 
-def pairs(sessions: int) -> Callable[[Sweep], None]:
-    """Sessions of 20 ms without SME2 and of 8 ms with it, each a little apart."""
+def pairs(sessions: int, convolution_ms: float = 4, **changes: Any) -> Callable[[Sweep], None]:
+    """Sessions of 20 ms without SME2 and of 8 ms with it, 4 of them in a convolution, each a little apart."""
 
     def write(sweep: Sweep) -> None:
+        moved = round((6 - convolution_ms) * MS)
         for number in range(sessions):
             off = (20 * MS + number * 1000, {CONVOLUTION: 16 * MS, TRANSPOSE: 2 * MS})
-            on = (8 * MS + number * 1000, {CONVOLUTION_SME2: 4 * MS, TRANSPOSE: 2 * MS})
+            on = (8 * MS + number * 1000, {CONVOLUTION_SME2: round(convolution_ms * MS), TRANSPOSE: moved})
             for variant, run in (("sme2_off", off), ("sme2_on", on)):
-                sweep.session([run], variant=variant, repetition=number, **WITH_SME2)
+                sweep.session([run], variant=variant, repetition=number, **WITH_SME2 | changes)
 
     return write
 
@@ -49,6 +52,46 @@ def test_a_speed_up_has_an_interval_from_five_sessions_a_side(
     assert (sme2.column("Speed-up"), sme2.column("95 %")) == ([speedup], [interval])
     assert basis in sme2.summary
     assert (f"runs are {speedup} times as fast as with SME2 off (one comparison " in sme2.summary) == bool(basis)
+
+
+@pytest.mark.parametrize(
+    ("sweep", "sentence"),
+    [
+        (
+            pairs(6, 3.5),
+            "Convolution dominates without SME2 and with it: 80.0 % .*Data Movement grew most, from 10.0 % to 31.2",
+        ),
+        (
+            pairs(6, 1),
+            r"After SME2, Data Movement dominates: 62.5 % .* 5.00 ms\). With SME2 off Convolution did: 80.0 %",
+        ),
+        (pairs(5, 1), "off: Convolution, 80.0 % .* on: Data Movement, 62.5 % .* dominate with SME2 on: .* 6 sessions"),
+        (pairs(6, 3), "dominate with SME2 on: the interval of "),
+    ],
+    ids=["same", "moved", "few sessions", "equal"],
+    indirect=["sweep"],
+)
+def test_a_category_dominates_only_if_its_interval_is_above_the_others(sweep: Sweep, sentence: str) -> None:
+    assert re.search(sentence, sweep["sme2"].words)
+
+
+@pytest.mark.parametrize(
+    ("sweep", "labels", "lengths"),
+    [
+        (pairs(1), ["SME2 off: 20.0 ms", "SME2 on: 8.00 ms"], [1.0, 0.4]),
+        (pairs(1, device__emulated=True), ["SME2 off: 2 calls", "SME2 on: 2 calls"], [1.0, 1.0]),
+    ],
+    ids=["times", "calls"],
+    indirect=["sweep"],
+)
+def test_the_shift_is_drawn_on_one_scale_and_of_an_emulated_device_in_calls(
+    sweep: Sweep, labels: list[str], lengths: list[float]
+) -> None:
+    [fold] = [block for block in sme2(sweep.answers).blocks if isinstance(block, Fold)]
+    [chart] = [block for block in fold.blocks if isinstance(block, StackChart)]
+    assert [label for label, _ in chart.bars] == labels
+    ends = [segments[-1].start + segments[-1].share for _, segments in chart.bars]
+    assert ends == pytest.approx(lengths)
 
 
 @pytest.mark.parametrize(

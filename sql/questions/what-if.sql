@@ -1,0 +1,32 @@
+-- What would a model's time be if an operator were delegated or as near to the roof as its peers; what came of it?
+SELECT
+    sweep_id,
+    device,
+    model,
+    precision,
+    variant,
+    threads,
+    kind,
+    array_to_string(operators, ', ') AS operators,
+    operator_ms,
+    time_ms,
+    predicted_ms,
+    low_ms,
+    high_ms,
+    basis,
+    measured_night,
+    measured_ms,
+    expected_ms,
+    expected_low_ms,
+    expected_high_ms,
+    held,
+    cell
+FROM what_if
+WHERE _has_times(emulated)
+    AND _is_model(model, $model)
+    AND ($device IS NULL OR device = $device)
+    AND ($precision IS NULL OR precision = $precision)
+    AND ($variant IS NULL OR variant = $variant)
+    AND ($sweep IS NULL OR sweep_id = $sweep)
+ORDER BY measured_night IS NOT NULL, saved_ms DESC, sweep_id, device, model, cell, operators
+LIMIT 100;

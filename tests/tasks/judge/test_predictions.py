@@ -1,0 +1,127 @@
+"""What a cell would take if its operators changed, and what the next night answers."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.judge import predictions
+from tasks.judge.operators import measured_pairs
+from tasks.judge.operators.measured_pairs import MeasuredPair, Ratio, measured_ratio
+from tasks.judge.predictions import predict_delegated, predict_peers
+from tests.fixtures.nights import fields_of, night_of_operators
+from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker
+
+BASIS = "mean_keepdim on x86_64, 2026-11-28"
+KEEPDIM = [{"operator": "aten.mean.dim", "count": 1, "reason": "mean.dim only supports keepdim=True"}]
+HOST: dict[str, Any] = {"runner__platform": "linux-x86_64"}
+HOST |= {"device__facts": {"model": "board", "build": "b1", "platform": "linux-x86_64"}}
+CELL: dict[str, Any] = {"cell_id": 1, "series_id": "s", "device": "host", "night": None}
+CELL |= {"cell_ms": 4.0, "low_ms": 3.9, "high_ms": 4.2, "noise_floor": None}
+
+
+@pytest.fixture(autouse=True)
+def _pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one rewrite, measured where the operator took 10 and where it took 1,000 microseconds."""
+    small, large = Ratio(0.8, 0.7, 0.9, BASIS), Ratio(0.3, 0.2, 0.4, BASIS)
+    pairs = (MeasuredPair(10.0, small), MeasuredPair(1000.0, large))
+    monkeypatch.setattr(measured_pairs, "_table", lambda: {("mean_keepdim", "fp32", "x86_64"): pairs})
+
+
+def portable_row(**changes: Any) -> dict[str, Any]:
+    row = CELL | {"precision": "fp32", "platform": "linux-x86_64", "threads": 1, "exported": KEEPDIM}
+    return row | {"portable": [{"operator": "mean", "calls": 1.0, "time_ms": 1.0}]} | changes
+
+
+@pytest.mark.parametrize(
+    ("operator_us", "expected"),
+    [(300.0, (0.3, 0.2, 0.9)), (20.0, (0.8, 0.2, 0.9)), (1.0, (0.8, 0.2, 0.9))],
+)
+def test_the_nearest_size_gives_the_ratio_and_the_sizes_around_it_the_range(
+    operator_us: float, expected: tuple[float, float, float]
+) -> None:
+    ratio = measured_ratio("mean_keepdim", "fp32", "x86_64", operator_us)
+    assert ratio
+    assert (ratio.ratio, ratio.low, ratio.high) == expected
+    assert measured_ratio("mean_keepdim", "fp32", "aarch64", operator_us) is None
+
+
+def test_a_rewrite_replaces_the_time_of_the_operator_by_its_measured_ratio() -> None:
+    [prediction] = predict_delegated(portable_row())
+    # 4 ms - 1 ms + 0.3 ms; the ratio may be 0.1 less or 0.6 more, and the cell 0.1 ms less or 0.2 ms more
+    assert prediction["predicted_ms"] == pytest.approx(3.3)
+    assert (prediction["low_ms"], prediction["high_ms"]) == pytest.approx((3.3 - 0.02**0.5, 3.3 + 0.4**0.5))
+    assert (prediction["kind"], prediction["operators"], prediction["basis"]) == ("delegated", ["mean"], BASIS)
+    # with a noise floor above the interval of the cell, that counts
+    [noisy] = predict_delegated(portable_row(noise_floor=0.1))
+    assert noisy["high_ms"] - 3.3 == pytest.approx((0.6**2 + 0.33**2) ** 0.5)
+    # and on two threads the part of the delegate may halve
+    [threaded] = predict_delegated(portable_row(threads=2, low_ms=None))
+    assert threaded["low_ms"] == pytest.approx(3.3 - 0.2)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"platform": "android-arm64"},
+        {"precision": "fp16"},
+        {"portable": [{"operator": "mean", "calls": 1.0, "time_ms": 0.1}]},
+        {"exported": [{"operator": "aten.mean.dim", "reason": "another reason"}]},
+    ],
+    ids=["processor", "precision", "light", "no advice"],
+)
+def test_without_a_measured_pair_for_a_heavy_operator_there_is_no_prediction(changes: dict[str, Any]) -> None:
+    assert list(predict_delegated(portable_row(**changes))) == []
+
+
+def test_an_operator_is_predicted_at_the_share_of_the_roof_of_others_of_its_kind() -> None:
+    row = CELL | {"operator": "fc1", "time_ms": 1.2, "roof_ms": 0.2, "peers": 3, "shares": [0.4, 0.5, 0.8]}
+    [prediction] = predict_peers(row)
+    # 0.2 ms at half of the roof are 0.4 ms, 0.8 ms less than now
+    assert prediction["predicted_ms"] == pytest.approx(3.2)
+    assert prediction["changed_ms"] == pytest.approx(0.5)
+    # and nothing is predicted of an operator that is as near, or of one with few peers
+    assert list(predict_peers(row | {"time_ms": 0.5})) == []
+    assert list(predict_peers(row | {"peers": 2})) == []
+
+
+def test_the_next_night_with_another_program_answers_a_prediction(tmp_path: Path) -> None:
+    maker = BundleMaker(tmp_path)
+    about = HOST | {"model__portable": KEEPDIM}
+    slow, fast = {CONVOLUTION: 3_000_000, MEAN: 1_000_000}, {CONVOLUTION: 3_300_000}
+    for model in ("rewritten", "other"):
+        for day in (1, 2):
+            night_of_operators(maker, day, slow, model__name=model, **about)
+    night_of_operators(maker, 3, fast, model__name="rewritten", model__pte_sha256="p2", **HOST)
+    night_of_operators(maker, 3, slow, model__name="other", model__pte_sha256="p2", **about)
+    maker.load()
+    answers = (
+        "SELECT night::VARCHAR, round(time_ms, 3), round(predicted_ms, 3), round(measured_ms, 3), held FROM what_if"
+    )
+    # only the last night of the first program has a prediction, which the night after it answers
+    assert maker.ask(f"{answers} WHERE model = 'rewritten'") == [("2026-11-02", 4.0, 3.3, 3.3, True)]
+    # where the operator is still portable there is no answer, and the newest night has a prediction, too
+    unanswered = [("2026-11-02", 4.0, 3.3, None, None), ("2026-11-03", 4.0, 3.3, None, None)]
+    assert maker.ask(f"{answers} WHERE model = 'other' ORDER BY night") == unanswered
+
+
+def test_a_prediction_stays_as_it_was_made_until_its_cell_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maker = BundleMaker(tmp_path)
+    about = HOST | {"model__portable": KEEPDIM}
+    run = [(4_000_000, {CONVOLUTION: 3_000_000, MEAN: 1_000_000})] * 3
+    for number in range(4):
+        maker.session(run, repetition=number, **fields_of(1), **about)
+    maker.load()
+    monkeypatch.setattr(predictions, "rule_sha256", lambda: "another rule")
+    rules = "SELECT rule FROM prediction JOIN cell USING (cell_id) ORDER BY cell.night"
+    [(first,)] = maker.ask(rules)
+    # when another night of another program is loaded, with another rule
+    night_of_operators(maker, 2, {CONVOLUTION: 3_000_000, MEAN: 900_000}, model__pte_sha256="p2", **about)
+    maker.load()
+    assert maker.ask(rules) == [(first,), ("another rule",)]
+    # and further sessions of the first cell make it again
+    maker.session(run, repetition=4, **fields_of(1), **about)
+    maker.load()
+    assert maker.ask(rules) == [("another rule",), ("another rule",)]
