@@ -104,7 +104,7 @@ def _pair_folds(answers: Answers) -> list[Block]:
         ]
         gain = _gain_text(speedups.get(pair))
         title = (Code(row.model), f" · {names.label(row)}", *emulation_tags(row.without_times), gain)
-        blocks = [*([Paragraph(sentence)] if sentence else []), *_shift_chart(shifts[pair])]
+        blocks: list[Block] = [*([Paragraph(sentence)] if sentence else []), *_shift_chart(shifts[pair])]
         folds.append(Fold(title, [*blocks, *(table for table in tables if table.rows)], is_open=not folds))
     return folds
 

@@ -108,8 +108,9 @@ def _session_us(runner: Runner, exported: Lowered, words: Container[str]) -> tup
 
 def _by_run_us(runs: Runs, events: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the time of these events in each measured run."""
-    sums_ns: NDArray[np.float64] = np.bincount(runs.run[events], runs.self_ns[events], len(runs.execute_ns))
-    return sums_ns[WARMUP:] / 1e3
+    sums_ns = np.bincount(runs.run[events], runs.self_ns[events].astype(np.float64), len(runs.execute_ns))
+    times_us: NDArray[np.float64] = sums_ns[WARMUP:] / 1e3
+    return times_us
 
 
 def _first_layer(runs: Runs) -> NDArray[np.bool_]:
