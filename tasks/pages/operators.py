@@ -1,4 +1,4 @@
-"""The report's sections on where the time goes: categories, operators, modules, portable operators, advice."""
+"""The report's sections on where the time goes: categories, operators, modules, portable operators, advice, what if."""
 
 from collections.abc import Iterator, Mapping
 from itertools import groupby
@@ -35,6 +35,7 @@ from tasks.results.measurements.operators import (
     time_in_words,
 )
 from tasks.results.measurements.sweep_advice import DATA_MOVEMENT_SHARE, other_advice, portable_advice
+from tasks.results.measurements.what_if import predictions_in_words, read_what_ifs, record_in_words
 from tasks.results.reader import Answers
 from tasks.results.table import (
     NOTHING,
@@ -51,6 +52,11 @@ from tasks.results.table import (
 )
 from tasks.results.text import Code, codes, counted, in_percent, joined, listed, ms_digits, rounded_percent
 
+_WHAT_IF = (
+    f"For operators over {rounded_percent(HEAVY_SHARE)} of the time. A portable operator is predicted from what the "
+    "same rewrite gained where it was measured before and after, any other from the share of the roof that the others "
+    "of its kind reach. The next night in which the operator has changed shows whether the prediction was right."
+)
 _MAX_UNCERTAINTY = 0.2
 _LIGHT_SHARE = 0.01
 
@@ -231,3 +237,21 @@ def advice(answers: Answers) -> Section:
     items = [*portable_advice(answers), *other_advice(answers)]
     last = Points(items, ordered=True) if items else Paragraph("No operator of this sweep is over these bounds.")
     return Section("advice", title, [Paragraph(explained), last])
+
+
+def what_if(answers: Answers) -> Section:
+    """Return the predictions about the cells of a sweep, those that its cells came after, and the farm's record."""
+    title = "What if"
+    predictions, compared = read_what_ifs(answers)
+    record = record_in_words(answers)
+    if not predictions and not compared:
+        nothing = "No operator over 5 % of the time has a measured pair, or peers with a known roof."
+        return Section("what-if", title, [Paragraph(text) for text in (nothing, record) if text])
+    blocks: list[Block] = [Paragraph(_WHAT_IF)]
+    if predictions:
+        blocks.append(build_table(predictions, digits=ms_digits(row.predicted_ms for row in predictions)))
+    if compared:
+        digits = ms_digits(row.predicted_ms for row in compared)
+        blocks += [Heading("Predicted and measured"), build_table(compared, digits=digits)]
+    blocks += [Paragraph(record)] if record else []
+    return Section("what-if", title, blocks, list(predictions_in_words(predictions[:1])))

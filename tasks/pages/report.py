@@ -15,12 +15,11 @@ from tasks.pages.html import as_html
 from tasks.pages.latency import latency, threads
 from tasks.pages.markdown import as_markdown
 from tasks.pages.memory import memory, options
-from tasks.pages.operators import advice, categories, modules, operators, portable
+from tasks.pages.operators import advice, categories, modules, operators, portable, what_if
 from tasks.pages.page import Block, Figure, Fold, Page, Paragraph, Section
 from tasks.pages.sessions import failures, provenance
 from tasks.pages.sme2 import sme2
 from tasks.pages.verdicts import regressions, verdicts
-from tasks.pages.what_if import what_if
 from tasks.results.devices import DeviceRow
 from tasks.results.reader import Answers, SweepRow
 from tasks.results.sessions import failure_counts_in_words

@@ -7,13 +7,12 @@ from tasks.bundle.cell import ROOF
 from tasks.bundle.runtime import base_model
 from tasks.pages.accuracy import accuracy
 from tasks.pages.memory import memory
-from tasks.pages.operators import advice, modules, operators, portable
+from tasks.pages.operators import advice, modules, operators, portable, what_if
 from tasks.pages.page import MAX_LISTED, Block, Page, Paragraph, Section
 from tasks.pages.report import MAX_ROWS, short_sections
 from tasks.pages.roofline import roofline
 from tasks.pages.sessions import failures
 from tasks.pages.sme2 import sme2
-from tasks.pages.what_if import what_if
 from tasks.results.addresses import cell_page, model_page, sweep_page
 from tasks.results.provenance import CellFactsRow, limit_to_cells
 from tasks.results.reader import Answers
