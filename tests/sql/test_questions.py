@@ -9,6 +9,7 @@ import pytest
 from sql import schema
 from sql.question import questions
 from sql.warehouse import open_read_only
+from tests.fixtures.memory import MAPPED, MIB, PLAN
 from tests.fixtures.nights import fields_of, night_of
 from tests.fixtures.warehouse import COMPARED, CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, BundleMaker
 
@@ -36,6 +37,7 @@ def write_sessions(maker: BundleMaker) -> None:
     write_operators(maker)
     write_devices(maker)
     write_texts(maker)
+    maker.session([MS], device__name="memory", model__memory=PLAN, stats=MAPPED)
 
 
 def write_nights(maker: BundleMaker) -> None:
@@ -193,6 +195,12 @@ ANSWERS: list[tuple[str, dict[str, str], str, list[Any]]] = [
     ("slowest-operators", {"device": "operators", "sweep": "nightly-2026-11-19"}, "operator time_ms",
         [("Fully Connected", 12), ("mean", 7)]),
     ("portable-weight", {"device": "operators"}, "model portable_ms share", [("other", 8, 0.8), ("toy", 3, 0.3)]),
+    ("memory-by-owner", {"device": "memory"}, "moment owner bytes file_bytes total_bytes",
+        [(moment, owner, size * MIB, of_files * MIB, total * MIB)
+         for moment, total, temporary in (("first run", 96, []), ("peak", 100, [("temporary", 4, 0)]))
+         for owner, size, of_files in (
+             ("program file", 28, 28), ("packed weights", 28, 0), ("runner and libraries", 25, 22),
+             ("planned arenas", 9, 0), ("first run", 6, 0), *temporary)]),
     ("where-sme2-brings-nothing", {"device": "pairs"}, "model speedup", [("loses", 0.5), ("same", 1)]),
     # an emulated device has calls, and no times
     ("sme2-coverage", {"device": "coverage"}, "emulated sme_call_share sme_time_share sme2_time_share evidence",
