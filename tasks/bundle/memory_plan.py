@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tasks.bundle.names import Name
 from tasks.bundle.values import Count, SmallCount
 
-MAX_BUFFERS = 8
+MAX_BUFFERS = 5
 """Buffers of the largest live set that are listed; the others are small or many."""
 MAX_ARENAS, MAX_BACKENDS = 64, 16
 INPUT, OUTPUT, STATE = "input", "output", "state"

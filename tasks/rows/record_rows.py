@@ -16,6 +16,7 @@ from tasks.etdump.tree import Runs
 
 Row = dict[str, Any]
 _MODEL_COLUMNS = ("tokens", "steps", "prompt_tokens", "macs", "read_bytes", "perplexity")
+_PLAN_COLUMNS = ("planned_bytes", "live_bytes", "needed_bytes", "constant_bytes", "delegate_bytes")
 _LAYER_COLUMNS = {"layer_count", "converted_layers", "layer_weights", "converted_weights"}
 
 
@@ -110,10 +111,8 @@ def _plan_columns(plan: MemoryPlan | None) -> Row:
     if plan is None:
         return {}
     return {
-        **plan.model_dump(include={"live_bytes", "needed_bytes", "constant_bytes"}),
-        "planned_bytes": plan.planned_bytes,
-        "delegate_bytes": plan.delegate_bytes,
-        "memory_plan": _json(plan.model_dump()),
+        **{name: getattr(plan, name) for name in _PLAN_COLUMNS},
+        "memory_plan": plan.model_dump_json(),
     }
 
 
