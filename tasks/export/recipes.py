@@ -105,6 +105,15 @@ def parse_recipe(name: str) -> Recipe:
     )
 
 
+def product_recipe(name: str) -> str:
+    """Return the recipe that converts one matrix product as the recipe `name` converts those of a model.
+
+    What a product does not have, such as a layer norm or an embedding, is left out. The macro `_product_recipe` is the
+    same for SQL.
+    """
+    return re.sub(f"{_EXCEPT}.*| (embedding|head)\\w+", "", name)
+
+
 def recipe_name(written: Any) -> str:
     """Return the recipe's name for a precision in a sweep file: a text, or a mapping as `fp16 except: [layer_norm]`.
 

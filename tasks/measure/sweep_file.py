@@ -17,7 +17,7 @@ from tasks.bundle.robust_statistics import ALERT_SESSIONS, MIN_SESSIONS
 from tasks.bundle.runtime import EXPORT, Runtime, base_model, case_name, parse_runtime
 from tasks.bundle.values import first_mistake
 from tasks.export.entry import EXPORT_DEADLINE_S, ModelEntry
-from tasks.export.recipes import recipe_name
+from tasks.export.recipes import product_recipe, recipe_name
 from tasks.measure.run_options import RunOptions
 from tasks.runner.executorch_versions import ExecutorchVersions
 
@@ -200,11 +200,14 @@ class SweepSpec(MeasurementSettings, frozen=True):
         model, `name@export=1.4.1`.
         """
         versions = list(dict.fromkeys(each.export for each in self.executorch))
+        models = [(model, [AS_IS] if model.pte else self.precisions) for model in self.models]
+        if self.roof:
+            models.append((_ROOF_ENTRY, list(dict.fromkeys(map(product_recipe, self.precisions)))))
         return [
             (model.model_copy(update={"name": case_name(model.name, f"{EXPORT}={version}" if version else "")}), recipe)
-            for model in (*self.models, *([_ROOF_ENTRY] if self.roof else ()))
+            for model, recipes in models
             for version in ([None] if model.pte else versions)
-            for recipe in ([AS_IS] if model.pte else self.precisions)
+            for recipe in recipes
         ]
 
     def for_device(self, *, emulated: bool) -> "SweepSpec":

@@ -8,6 +8,7 @@ import pytest
 from sql.cage.connection import open_readable
 from sql.excerpt import Excerpt
 from sql.readable import ReadableFile
+from tasks.export.recipes import product_recipe
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker
 
 MS = 1_000_000
@@ -112,6 +113,18 @@ def test_a_cell_without_a_roof_of_its_own_has_work_and_no_share(farm: BundleMake
         (20 * MS, 4_000_000, None, None, "unknown")
     ]
     assert farm.ask(f"SELECT count(*) FROM model_roofline WHERE {other}") == [(0,)]
+
+
+def test_a_recipe_with_options_for_other_operators_has_the_roof_of_its_products(farm: BundleMaker) -> None:
+    recipes = {
+        "fp16 except layer_norm, softmax": "fp16",
+        "int4_dynamic g128 embedding8 head8": "int4_dynamic g128",
+        "int8_static": "int8_static",
+        "package.module:recipe": "package.module:recipe",
+    }
+    for recipe, of_product in recipes.items():
+        assert product_recipe(recipe) == of_product
+        assert farm.ask(f"SELECT _product_recipe('{recipe}')") == [(of_product,)]
 
 
 def test_an_excerpt_of_a_model_has_the_roof_of_its_device(farm: BundleMaker) -> None:

@@ -17,7 +17,7 @@ placed AS (
             runner_sha256: runner_sha256,
             runner_source: runner_source,
             runtime: _runtime(model),
-            precision: precision,
+            precision: _product_recipe(precision),
             variant: variant,
             threads: threads
         } AS place

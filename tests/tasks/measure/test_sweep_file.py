@@ -69,6 +69,8 @@ def test_the_roof_is_measured_like_a_model_in_few_sessions_and_not_by_emulated_d
     assert Counter(sessions) == dict.fromkeys(sessions, 8)
     assert {cell.mode for cell in sessions} == {"timing"}
     assert len(set(sessions)) == 2 * 3
+    excepted = a_spec(roof=True, precisions=["fp16", {"fp16 except": ["layer_norm"]}])
+    assert [recipe for entry, recipe in excepted.pairs if entry.name == "roof"] == ["fp16"]
     for part in (spec.for_device(emulated=True), SweepFilter(models=["conv"]).apply(spec)):
         assert "roof" not in {each.cell.model for each in planned(part)}
 
