@@ -22,6 +22,18 @@ of_pair AS (
     JOIN cell USING (cell_id)
     WHERE session_ns > 0 AND purpose IS NULL
     GROUP BY pair, category
+),
+of_roof AS (
+    SELECT
+        pair,
+        category,
+        coalesce(sum(time_ms) FILTER (variant = 'sme2_off' AND bound = 'memory'), 0) AS memory_off_ms,
+        coalesce(sum(time_ms) FILTER (variant = 'sme2_on' AND bound = 'memory'), 0) AS memory_on_ms,
+        sum(winnable_ms) FILTER (variant = 'sme2_on') AS winnable_on_ms
+    FROM _operator_roof
+    JOIN cell USING (cell_id, sweep_id)
+    WHERE sweep_id = $sweep_id AND variant IN ('sme2_on', 'sme2_off') AND roof_ms IS NOT NULL
+    GROUP BY pair, category
 )
 SELECT
     named.* EXCLUDE (place),
@@ -35,11 +47,15 @@ SELECT
     calls_off,
     calls_on,
     below_resolution,
+    memory_off_ms,
+    memory_on_ms,
+    winnable_on_ms,
     CASE WHEN without_times IS NULL THEN session_shares_off END AS session_shares_off,
     CASE WHEN without_times IS NULL THEN session_shares_on END AS session_shares_on
 FROM bottleneck_shift
 JOIN _named_pair AS named USING (pair, sweep_id)
 LEFT JOIN of_pair USING (pair, category)
+LEFT JOIN of_roof USING (pair, category)
 WHERE sweep_id = $sweep_id
     AND CASE
         WHEN without_times IS NULL THEN time_off_ms <> 0 OR time_on_ms <> 0

@@ -17,7 +17,7 @@ from tasks.results.measurements.sme2 import (
     ran_with_sme,
     sme2_in_words,
 )
-from tasks.results.measurements.sme2_shift import ShiftRow, shift_sentence
+from tasks.results.measurements.sme2_shift import ShiftRow, roof_sentence, shift_sentence
 from tasks.results.reader import Answers
 from tasks.results.table import Table, build_table
 from tasks.results.text import TIMES, Code, counted, in_ms
@@ -96,7 +96,7 @@ def _pair_folds(answers: Answers) -> list[Block]:
     names = CellNames(list(pairs.values()))
     folds: list[Block] = []
     for pair, row in pairs.items():
-        sentence = shift_sentence(shifts[pair])
+        sentences = [text for text in (shift_sentence(shifts[pair]), roof_sentence(shifts[pair])) if text]
         tables = [
             build_table(shifts[pair], is_named=False, caption="Where the time went"),
             build_table(operators[pair], is_named=False, caption="Operators that SME2 could run, and others over 5 %"),
@@ -104,7 +104,7 @@ def _pair_folds(answers: Answers) -> list[Block]:
         ]
         gain = _gain_text(speedups.get(pair))
         title = (Code(row.model), f" · {names.label(row)}", *emulation_tags(row.without_times), gain)
-        blocks: list[Block] = [*([Paragraph(sentence)] if sentence else []), *_shift_chart(shifts[pair])]
+        blocks: list[Block] = [*map(Paragraph, sentences), *_shift_chart(shifts[pair])]
         folds.append(Fold(title, [*blocks, *(table for table in tables if table.rows)], is_open=not folds))
     return folds
 

@@ -10,7 +10,7 @@ from tasks.results.cells import PairRow, by_cell_or_pair
 from tasks.results.measurements.sme2 import ran_with_sme
 from tasks.results.reader import Answers
 from tasks.results.table import NOTHING, Calls, Cell, Milliseconds, Percent, Signed, Words
-from tasks.results.text import in_ms, in_percent
+from tasks.results.text import in_ms, in_percent, listed
 
 Side = Literal["off", "on"]
 _MIN_INTERVAL_SESSIONS = 6  # see median_interval
@@ -30,6 +30,11 @@ class ShiftRow(PairRow):
     change_ms: Annotated[float | None, Signed("Change", "ms", digits=3)]
     calls_off: Annotated[float, Calls("Calls off")]
     calls_on: Annotated[float, Calls("Calls on")]
+    memory_off_ms: Annotated[float | None, Milliseconds("Memory-bound off", only_with="winnable_on_ms")]
+    memory_on_ms: Annotated[float | None, Milliseconds("Memory-bound on", only_with="winnable_on_ms")]
+    winnable_on_ms: Annotated[
+        float | None, Milliseconds("Above the roof on", "what could be won with SME2 on", only_with="winnable_on_ms")
+    ]
     below_resolution: bool
     session_shares_off: list[float] | None
     """The category's share of the time of each session."""
@@ -37,6 +42,12 @@ class ShiftRow(PairRow):
 
     def share_off_cell(self, cell: Cell) -> Cell:
         return NOTHING if self.below_resolution else cell
+
+    @property
+    def became_memory_bound(self) -> bool:
+        """Whether the roof of most of its time is the speed of memory with SME2 on, and was not with it off."""
+        off_ms, on_ms = (self.memory_off_ms or 0.0, self.memory_on_ms or 0.0)
+        return 2 * on_ms > (self.time_on_ms or 0.0) and 2 * off_ms <= (self.time_off_ms or 0.0)
 
     share_on_cell = change_points_cell = time_off_ms_cell = time_on_ms_cell = change_ms_cell = share_off_cell
 
@@ -105,6 +116,22 @@ def shift_sentence(rows: Sequence[ShiftRow]) -> str:
     if off.category == on.category:
         return f"{on.category} dominates without SME2 and with it: {off}, then {on}. {_growth(timed, on)}".rstrip()
     return f"After SME2, {on.category} dominates: {on}. With SME2 off {off.category} did: {off}."
+
+
+def roof_sentence(rows: Sequence[ShiftRow]) -> str:
+    """Return which categories became memory-bound with SME2, and what is left above the roof; empty without a roof."""
+    known = [row for row in rows if row.winnable_on_ms is not None and row.time_on_ms is not None]
+    if not known:
+        return ""
+    bound = [
+        f"{row.category} ({in_ms(row.memory_on_ms or 0.0)} of {in_ms(row.time_on_ms or 0.0)})"
+        for row in known
+        if row.became_memory_bound
+    ]
+    most = max(known, key=lambda row: row.winnable_on_ms or 0.0)
+    left = f"{in_ms(sum(row.winnable_on_ms or 0.0 for row in known))} above the roof of the device"
+    became = f"With SME2 on, {listed(bound)} became memory-bound. " if bound else "No category became memory-bound. "
+    return f"{became}What is left is {left}, most of it in {most.category} ({in_ms(most.winnable_on_ms or 0.0)})."
 
 
 def _doubt(largest: CategorySide, side: Sequence[CategorySide]) -> str:
