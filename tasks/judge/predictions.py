@@ -25,6 +25,12 @@ from tasks.judge.operators.measured_pairs import RATIOS, measured_ratio
 MIN_PEERS = 3
 """Other operators of the same kind that an operator is compared with."""
 _QUERIES = {file.name: file.text for file in sql_files("loading")}
+# Planning the query of peers takes longer than a load should that measured no roof.
+_HAS_ROOF = """
+SELECT count(*) > 0
+FROM cell
+WHERE sweep_id IN (SELECT sweep_id FROM cell JOIN cell_to_predict USING (cell_id)) AND _is_roof(model)
+"""
 _Row = dict[str, Any]
 
 
@@ -34,7 +40,10 @@ def refresh_predictions(connection: duckdb.DuckDBPyConnection) -> None:
     if connection.execute("SELECT count(*) FROM cell_to_predict").fetchall() == [(0,)]:
         return
     predictions = []
-    for query, predict in (("portable_to_predict", predict_delegated), ("peers_to_predict", predict_peers)):
+    rules = {"portable_to_predict": predict_delegated}
+    if connection.execute(_HAS_ROOF).fetchall() == [(True,)]:
+        rules["peers_to_predict"] = predict_peers
+    for query, predict in rules.items():
         rows = connection.execute(_QUERIES[query], {"heavy_share": HEAVY_SHARE}).to_arrow_table().to_pylist()
         predictions += [prediction for row in rows for prediction in predict(row)]
     insert_rows(connection, "prediction", predictions)

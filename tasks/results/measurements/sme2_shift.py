@@ -120,16 +120,16 @@ def shift_sentence(rows: Sequence[ShiftRow]) -> str:
 
 def roof_sentence(rows: Sequence[ShiftRow]) -> str:
     """Return which categories became memory-bound with SME2, and what is left above the roof; empty without a roof."""
-    known = [row for row in rows if row.winnable_on_ms is not None and row.time_on_ms is not None]
-    if not known:
+    with_roof = [row for row in rows if row.winnable_on_ms is not None and row.time_on_ms is not None]
+    if not with_roof:
         return ""
     bound = [
         f"{row.category} ({in_ms(row.memory_on_ms or 0.0)} of {in_ms(row.time_on_ms or 0.0)})"
-        for row in known
+        for row in with_roof
         if row.became_memory_bound
     ]
-    most = max(known, key=lambda row: row.winnable_on_ms or 0.0)
-    left = f"{in_ms(sum(row.winnable_on_ms or 0.0 for row in known))} above the roof of the device"
+    most = max(with_roof, key=lambda row: row.winnable_on_ms or 0.0)
+    left = f"{in_ms(sum(row.winnable_on_ms or 0.0 for row in with_roof))} above the roof of the device"
     became = f"With SME2 on, {listed(bound)} became memory-bound. " if bound else "No category became memory-bound. "
     return f"{became}What is left is {left}, most of it in {most.category} ({in_ms(most.winnable_on_ms or 0.0)})."
 
