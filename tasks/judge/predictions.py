@@ -105,7 +105,7 @@ def _prediction(row: Mapping[str, Any], operator_ms: float, after_ms: Sequence[f
         "operator_ms": operator_ms,
         "cell_ms": cell_ms,
         "predicted_ms": predicted_ms,
-        "low_ms": predicted_ms - math.hypot(middle_after - low_after, below_ms),
+        "low_ms": max(predicted_ms - math.hypot(middle_after - low_after, below_ms), 0.0),
         "high_ms": predicted_ms + math.hypot(high_after - middle_after, above_ms),
         "rule": rule_sha256(),
     }
