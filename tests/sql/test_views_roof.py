@@ -1,6 +1,5 @@
 """How far operators are from the roof of their device: sessions of models and of the roof, the expected rows."""
 
-import json
 from typing import Any
 
 import pytest
@@ -9,45 +8,8 @@ from sql.cage.connection import open_readable
 from sql.excerpt import Excerpt
 from sql.readable import ReadableFile
 from tasks.export.recipes import product_recipe
+from tests.fixtures.roofs import MS, conditions, model, roof
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker
-
-MS = 1_000_000
-# In 1 ms the device multiplies 10 million times, reads 100 MB of a cache of 1 MB, and 20 MB of its memory.
-ROOF_STATS = {
-    "memory_read_bytes_per_s": 20 * 10**9,
-    "read_speeds": [{"bytes": size_bytes, "bytes_per_s": gb * 10**9} for size_bytes, gb in ((2**20, 100), (2**28, 20))],
-}
-NODES = [
-    {"kind": "XNNStaticTranspose", "sources": [], "work": [0, 500_000]},
-    {"kind": "XNNConv2d", "sources": [0], "work": [20 * MS, 4_000_000]},
-    {"kind": "XNNFullyConnected", "sources": [0], "work": [MS, 40_000_000]},
-]
-
-
-def sources(mean: list[int] | None) -> dict[str, bytes]:
-    calls = [
-        {"chain": 0, "instruction": 0, "backend": "XnnpackBackend", "sources": [0], "nodes": NODES},
-        {"chain": 0, "instruction": 4, "sources": [0], "work": mean},
-    ]
-    content = {"version": 1, "modules": [], "sources": [[None, "aten.mean.dim", None]], "methods": {"forward": calls}}
-    return {"sources.json": json.dumps(content).encode()}
-
-
-def conditions(mhz: float) -> dict[str, Any]:
-    return {"conditions__after": {"frequency_mhz": mhz}}
-
-
-def roof(maker: BundleMaker, *times_ms: float, **changes: Any) -> None:
-    for time_ms in times_ms:
-        # an eighth of the time is not in the product
-        runs = [(round(time_ms * MS), {LINEAR: round(7 / 8 * time_ms * MS)}), (9 * MS, {LINEAR: 7 * 9 * MS // 8})]
-        maker.session(runs, model__name="roof", model__macs=20 * MS * 7 // 8, **{"stats": ROOF_STATS, **changes})
-
-
-def model(maker: BundleMaker, mean: list[int] | None = None, **changes: Any) -> None:
-    times = {TRANSPOSE: 5_000, CONVOLUTION: 4 * MS, LINEAR: 2 * MS, MEAN: MS}
-    for _ in range(6):
-        maker.session([(8 * MS, times)], files=sources(mean), **changes)
 
 
 def write_sessions(maker: BundleMaker) -> None:

@@ -72,8 +72,7 @@ def predictions_in_words(rows: Sequence[WhatIfRow]) -> Iterator[Text]:
 
 def record_in_words(answers: Answers) -> str:
     """Return the farm's record: `Of 7 predictions that came true, 5 held.`; empty without one."""
-    [record] = answers.rows(RecordRow)
-    if not record.predictions:
-        return ""
-    came_true = counted(record.predictions, "prediction")
-    return f"Of {came_true} of this farm whose change was made, {record.held} held: the time was in the interval."
+    for record in answers.rows(RecordRow):
+        came_true = counted(record.predictions, "prediction")
+        return f"Of {came_true} of this farm whose change was made, {record.held} held: the time was in the interval."
+    return ""

@@ -10,12 +10,10 @@ from tasks.judge.operators import measured_pairs
 from tasks.judge.operators.measured_pairs import MeasuredPair, Ratio, measured_ratio
 from tasks.judge.predictions import predict_delegated, predict_peers
 from tests.fixtures.nights import fields_of, night_of_operators
+from tests.fixtures.roofs import KEEPDIM, X86_64
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker
 
 BASIS = "mean_keepdim on x86_64, 2026-11-28"
-KEEPDIM = [{"operator": "aten.mean.dim", "count": 1, "reason": "mean.dim only supports keepdim=True"}]
-HOST: dict[str, Any] = {"runner__platform": "linux-x86_64"}
-HOST |= {"device__facts": {"model": "board", "build": "b1", "platform": "linux-x86_64"}}
 CELL: dict[str, Any] = {"cell_id": 1, "series_id": "s", "device": "host", "night": None}
 CELL |= {"cell_ms": 4.0, "low_ms": 3.9, "high_ms": 4.2, "noise_floor": None}
 
@@ -87,12 +85,12 @@ def test_an_operator_is_predicted_at_the_share_of_the_roof_of_others_of_its_kind
 
 def test_the_next_night_with_another_program_answers_a_prediction(tmp_path: Path) -> None:
     maker = BundleMaker(tmp_path)
-    about = HOST | {"model__portable": KEEPDIM}
+    about = X86_64 | {"model__portable": KEEPDIM}
     slow, fast = {CONVOLUTION: 3_000_000, MEAN: 1_000_000}, {CONVOLUTION: 3_300_000}
     for model in ("rewritten", "other"):
         for day in (1, 2):
             night_of_operators(maker, day, slow, model__name=model, **about)
-    night_of_operators(maker, 3, fast, model__name="rewritten", model__pte_sha256="p2", **HOST)
+    night_of_operators(maker, 3, fast, model__name="rewritten", model__pte_sha256="p2", **X86_64)
     night_of_operators(maker, 3, slow, model__name="other", model__pte_sha256="p2", **about)
     maker.load()
     answers = (
@@ -109,7 +107,7 @@ def test_a_prediction_stays_as_it_was_made_until_its_cell_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     maker = BundleMaker(tmp_path)
-    about = HOST | {"model__portable": KEEPDIM}
+    about = X86_64 | {"model__portable": KEEPDIM}
     run = [(4_000_000, {CONVOLUTION: 3_000_000, MEAN: 1_000_000})] * 3
     for number in range(4):
         maker.session(run, repetition=number, **fields_of(1), **about)

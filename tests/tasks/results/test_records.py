@@ -23,6 +23,7 @@ from tasks.results.table import Cell, Number, Row, Words, build_table, first_row
 from tasks.results.text import plain_text
 from tests.fixtures.paths import ROOT
 from tests.fixtures.report import fill_every_section
+from tests.fixtures.roofs import KEEPDIM, X86_64, model, roof
 from tests.fixtures.warehouse import BundleMaker
 
 assert site  # its modules define the rows
@@ -45,6 +46,7 @@ PYTHON_TYPES: dict[str, object] = {
     "STRUCT(id VARCHAR, author VARCHAR, is_dirty BOOLEAN)": str,
     "STRUCT(settled_after_runs INTEGER, drift DOUBLE, is_bimodal BOOLEAN, outlier_runs INTEGER)": str,
     "STRUCT(id VARCHAR, author VARCHAR, subject VARCHAR)[]": list[Commit],
+    "STRUCT(bytes BIGINT, gb_per_s DOUBLE)[]": list[dict[str, float]],
 }
 PARAMETERS: dict[str, object] = {
     **dict.fromkeys(("sweep_id", "device", "cell"), "none"),
@@ -75,6 +77,8 @@ of_a_sweep = pytest.mark.parametrize(
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
     maker = BundleMaker(tmp_path_factory.mktemp("filled"))
     fill_every_section(maker)
+    roof(maker, 2, **X86_64)
+    model(maker, model__name="worked", model__portable=KEEPDIM, **X86_64)
     maker.load()
     with open_answers(maker.warehouse, None) as answers:
         yield answers
