@@ -37,6 +37,7 @@ def upgrade_sweep(
     digest = hashlib.sha256(matrix.encode()).hexdigest()[:8]
     changes: dict[str, Any] = {"executorch": [a, b], "options": SweepSpec.model_fields["options"].default}
     changes |= {"modes": ["timing"], "sessions": sessions, "noise_sessions": 0, "interval_percent": None}
+    changes |= {"roof": False}  # it is no model that could get worse
     return spec.model_copy(update={"name": f"{spec.name}-upgrade-{digest}", **changes})
 
 

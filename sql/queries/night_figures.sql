@@ -24,5 +24,5 @@ JOIN (
     GROUP BY cell, sweep_id
 ) AS sessions USING (cell, sweep_id)
 JOIN (SELECT cell, sweep_id, soc FROM cell_overview) AS cells USING (cell, sweep_id)
-WHERE is_newest AND night = $night
+WHERE is_newest AND night = $night AND NOT _is_roof(model)
 ORDER BY model, precision, variant, threads, device, cell;

@@ -18,6 +18,7 @@ SELECT
 FROM (FROM series_verdict WHERE night = $before AND metric = 'latency') AS before
 FULL JOIN (FROM series_verdict WHERE night = $after AND metric = 'latency') AS after USING (series_id, device)
 JOIN series USING (series_id)
+WHERE NOT _is_roof(series.model)
 ORDER BY
     abs(ln(nullif(after.value, 0) / nullif(before.value, 0))) DESC NULLS LAST, series.model, device, series.threads,
     series.precision, series.variant, series_id

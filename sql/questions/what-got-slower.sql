@@ -9,6 +9,7 @@ judged AS (
         NOT is_after OR night = min(night) OVER nights AS is_before
     FROM verdict
     WHERE time_ms IS NOT NULL
+        AND NOT _is_roof(model)
         AND _is_model(model, $model)
         AND ($device IS NULL OR device = $device)
         AND ($precision IS NULL OR precision = $precision)

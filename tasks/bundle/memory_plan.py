@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.bundle.names import Name
-from tasks.bundle.values import Count, SmallCount
+from tasks.bundle.values import Bytes, SmallCount
 
 MAX_BUFFERS = 5
 """Buffers of the largest live set that are listed; the others are small or many."""
@@ -28,7 +28,7 @@ class _Plan(BaseModel):
 class LiveBuffer(_Plan):
     """A planned buffer; values that share its memory, such as views, are one."""
 
-    bytes: Count
+    bytes: Bytes
     producer: _User
     last_user: _User
     first: SmallCount
@@ -45,29 +45,29 @@ class LiveBuffer(_Plan):
 class MemoryPlan(_Plan):
     """The planned memory of a method and the data of its program, in bytes."""
 
-    arenas_bytes: Annotated[list[Count], Field(max_length=MAX_ARENAS)]
+    arenas_bytes: Annotated[list[Bytes], Field(max_length=MAX_ARENAS)]
     """Each arena that the runtime allocates when it loads the method."""
     instructions: SmallCount
-    live_bytes: Count
+    live_bytes: Bytes
     """Of the buffers that are alive at the instruction where these are largest."""
     live_at: SmallCount
     live_operator: _User | None = None
     """What this instruction calls; None for a method without calls."""
     buffers: Annotated[list[LiveBuffer], Field(max_length=MAX_BUFFERS)] = []
     """The largest ones that are alive there, in descending order."""
-    constant_bytes: Count = 0
+    constant_bytes: Bytes = 0
     """Constants and initial state in the program, of all methods."""
-    named_bytes: Count = 0
+    named_bytes: Bytes = 0
     """Data in the program that delegates share by name, such as the weights of XNNPACK, of all methods."""
-    payload_bytes: Annotated[dict[Name, Count], Field(max_length=MAX_BACKENDS)] = {}
+    payload_bytes: Annotated[dict[Name, Bytes], Field(max_length=MAX_BACKENDS)] = {}
     """What the program contains for the delegates of the method, by backend."""
-    external_bytes: Count = 0
+    external_bytes: Bytes = 0
     """Files of weights outside the program (.ptd)."""
     largest_shape: _Shape = []
     """Of the first dynamic input, the shape that arenas and buffers are planned for; empty if all shapes are static."""
     measured_shape: _Shape = []
     """The shape of that input in the case that is measured."""
-    needed_bytes: Count | None = None
+    needed_bytes: Bytes | None = None
     """The largest live set at the measured shapes; None for static shapes, and where the program alone is known."""
 
     @property

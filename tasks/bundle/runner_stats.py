@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tasks.bundle.values import Count, SmallCount, SmallInt, formerly, require_counts
+from tasks.bundle.values import Bytes, Count, SmallCount, SmallInt, formerly, require_counts
 
 
 class ReadSpeed(BaseModel, frozen=True, strict=True, extra="forbid"):
@@ -25,19 +25,19 @@ class SessionColumns(BaseModel):
     load_ns: Count | None = None
     setup_ns: Count | None = None
     model_peak_memory_bytes: Annotated[
-        Count | None, formerly("model_peak_memory_bytes", "model_peak_resident_bytes")
+        Bytes | None, formerly("model_peak_memory_bytes", "model_peak_resident_bytes")
     ] = None
-    start_anonymous_bytes: Count | None = None
-    start_file_bytes: Count | None = None
-    load_anonymous_bytes: Count | None = None
-    load_file_bytes: Count | None = None
-    load_swapped_bytes: Count | None = None
-    model_anonymous_bytes: Count | None = None
-    model_file_bytes: Count | None = None
-    model_swapped_bytes: Count | None = None
-    end_anonymous_bytes: Count | None = None
-    end_file_bytes: Count | None = None
-    end_swapped_bytes: Count | None = None
+    start_anonymous_bytes: Bytes | None = None
+    start_file_bytes: Bytes | None = None
+    load_anonymous_bytes: Bytes | None = None
+    load_file_bytes: Bytes | None = None
+    load_swapped_bytes: Bytes | None = None
+    model_anonymous_bytes: Bytes | None = None
+    model_file_bytes: Bytes | None = None
+    model_swapped_bytes: Bytes | None = None
+    end_anonymous_bytes: Bytes | None = None
+    end_file_bytes: Bytes | None = None
+    end_swapped_bytes: Bytes | None = None
     first_load_ns: Count | None = None
     first_peak_memory_bytes: Count | None = None
     cache_bytes: Count | None = None
@@ -58,7 +58,7 @@ class Mapping(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: Annotated[str, Field(max_length=255)]
-    resident_bytes: Count
+    resident_bytes: Bytes
 
 
 class Stats(SessionColumns):

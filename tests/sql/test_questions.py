@@ -49,6 +49,8 @@ def write_nights(maker: BundleMaker) -> None:
                 fields = fields_of(day) | {"model__name": model, "device__emulated": emulated}
                 maker.session([ms * MS] * 3, device__name="nights", **fields)
     maker.session([10 * MS], model__name="new", device__name="nights", **fields_of(21))
+    for day, ms in ((20, 1), (21, 2)):  # no model, although it gets slower
+        maker.session([ms * MS] * 3, model__name="roof", device__name="nights", **fields_of(day))
     for model, times_ms in {"calm": (10, 10, 11), "noisy": (10, 15, 20)}.items():
         for ms in times_ms:
             maker.session([ms * MS] * 3, model__name=model, device__name="noise")

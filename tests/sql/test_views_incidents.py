@@ -55,6 +55,17 @@ def test_a_device_whose_roof_fell_comes_before_its_models_and_these_name_it(make
         assert "roof fell by 20 %" in plain_text(incident.changed_cell(Cell("")).text)
 
 
+def test_a_roof_that_another_runner_takes_longer_for_does_not_blame_the_device(maker: BundleMaker) -> None:
+    for day in range(2, 11):
+        for model in ("roof", "toy"):
+            changes = {"model__name": model, "runner__runner_sha256": "r2" if day > 7 else "r1"}
+            night_of(maker, day, 1.25 if day > 7 else 1.0, 8 if day > 7 else 5, **changes)
+    maker.load()
+    with open_reader(maker.warehouse) as reader:
+        incidents = read_incidents(reader)
+    assert [(each.kind, each.roof_ratio) for each in incidents] == [("model", None)]
+
+
 def test_the_good_nights_of_an_incident_that_came_back_name_none(maker: BundleMaker) -> None:
     # given a regression that was reverted, and the revert reverted
     week_of(maker, sessions=5)

@@ -94,6 +94,16 @@ def test_parts_add_up_to_what_the_system_reported_and_none_is_negative(farm: Bun
         assert owner_count == 9
 
 
+def test_means_that_are_rounded_leave_no_part_negative(maker: BundleMaker) -> None:
+    # given three sessions with a mean of 5802.67 bytes of both parts, which are the peak together
+    for one in (5120, 6144, 6144):
+        figures = dict.fromkeys(MEASURED, 0) | {"model_anonymous_bytes": one, "model_file_bytes": one}
+        maker.session([10], stats=figures | {"model_peak_memory_bytes": 2 * one})
+    maker.load()
+    of_peak = "FROM memory_use WHERE moment = 'peak'"
+    assert maker.ask(f"SELECT min(bytes), sum(bytes) = any_value(total_bytes) {of_peak}") == [(0, True)]
+
+
 def test_the_buffers_of_the_largest_live_set_have_their_lives(farm: BundleMaker) -> None:
     columns = "bytes / 1e6, producer, last_user, first_instruction, last_instruction, instructions, life_share"
     rows = farm.ask(f"SELECT {columns}, live_bytes / 1e6 FROM live_buffer WHERE model = 'read' ORDER BY bytes DESC")

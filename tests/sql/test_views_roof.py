@@ -1,5 +1,6 @@
 """How far operators are from the roof of their device: sessions of models and of the roof, the expected rows."""
 
+import json
 from typing import Any
 
 import pytest
@@ -8,13 +9,18 @@ from sql.cage.connection import open_readable
 from sql.excerpt import Excerpt
 from sql.readable import ReadableFile
 from tasks.export.recipes import product_recipe
-from tests.fixtures.roofs import MS, conditions, model, roof
+from tasks.results.measurements.roofline import DeviceRoofRow
+from tasks.results.reader import open_reader
+from tasks.results.table import Cell
+from tasks.results.text import plain_text
+from tests.fixtures.memory import PLAN
+from tests.fixtures.roofs import MS, ROOF_STATS, conditions, model, roof
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker
 
 
 def write_sessions(maker: BundleMaker) -> None:
     # a device whose fastest runs take 1.9 to 2.2 ms for 20 million products, in seven sessions
-    roof(maker, 2, 1.9, 2.1, 2, 2.2, 2, 1.9, **conditions(2000))
+    roof(maker, 2, 1.9, 2.1, 2, 2.2, 2, 1.9, model__memory=PLAN, **conditions(2000))
     model(maker, **conditions(1500))
     # the same in another precision, without a roof, and on an emulated device
     model(maker, model__precision="fp16")
@@ -99,7 +105,29 @@ def test_an_excerpt_of_a_model_has_the_roof_of_its_device(farm: BundleMaker) -> 
 
 @pytest.mark.parametrize(
     "view",
-    ["operator_time", "category_share", "portable_weight", "module_time", "thread_scaling", "sme2_speedup"],
-)
+    [
+        "operator_time", "category_share", "portable_weight", "module_time", "thread_scaling", "sme2_speedup",
+        "model_overview", "live_buffer",
+    ],
+)  # fmt: skip
 def test_the_roof_is_not_a_model(farm: BundleMaker, view: str) -> None:
     assert farm.ask(f"SELECT count(*) FROM {view} WHERE model = 'roof'") == [(0,)]
+    assert farm.ask("SELECT DISTINCT models FROM sweep_overview") == [(1,)]
+
+
+def test_work_and_speeds_that_nobody_foresaw_keep_no_night_from_being_judged(maker: BundleMaker) -> None:
+    # given the largest work that a bundle may state, and runners that report speeds of 0 or none
+    work = [2**63 - 1, 2**63 - 1]
+    largest = json.dumps({"version": 1, "modules": [], "sources": [[None, "aten.mean.dim", None]],
+        "methods": {"forward": [{"chain": 0, "instruction": 2, "sources": [0], "work": work}]}}).encode()  # fmt: skip
+    none: dict[str, Any] = {"memory_read_bytes_per_s": 0, "read_speeds": [{"bytes": 2**28, "bytes_per_s": 0}]}
+    for device, stats in {"fast": ROOF_STATS, "silent": none}.items():
+        roof(maker, 2, stats=stats, device__name=device)
+        maker.session([(8 * MS, {LINEAR: 4 * MS, MEAN: MS})] * 2, device__name=device, files={"sources.json": largest})
+    # then all are loaded and judged, and the pages have what is known
+    assert maker.load().refused == []
+    of_mean = f"FROM operator_roofline WHERE operator = '{MEAN}' ORDER BY device"
+    assert maker.ask(f"SELECT macs > 9e18, roof_ms > 4e11 {of_mean}") == [(True, True), (True, None)]
+    with open_reader(maker.warehouse) as reader:
+        shown = [plain_text(row.read_speeds_cell(Cell("")).text) for row in reader.rows(DeviceRoofRow)]
+    assert shown == ["1 MB: 100.0, 256 MB: 20.0", "\u2013"]

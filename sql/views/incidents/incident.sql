@@ -50,14 +50,14 @@ whole AS (
     FROM part
     GROUP BY incident_id
 ),
--- Nights in which the roof of a device was lower: its product took longer.
+-- Nights in which the roof of a device was lower: the same program and runner took longer for its product.
 lower_roof AS (
     SELECT device, night, max(ratio) AS ratio
     FROM series_verdict
     JOIN series USING (series_id)
     WHERE _is_roof(model)
         AND metric = 'latency'
-        AND verdict IN ('device slower', 'unclear', 'suspected', 'regression')
+        AND verdict IN ('device slower', 'unclear')
         AND ratio > 1
     GROUP BY device, night
 )
@@ -108,8 +108,8 @@ SELECT
     worst.low AS low,
     -- Upper end of its 95 % interval; NULL if there is none.
     worst.high AS high,
-    -- How many times as long the product of the roof took on its device in the night of the onset: then the device is
-    -- slower, whatever else changed. NULL if that night shows none.
+    -- How many times as long the product of the roof took on its device in the night of the onset, with its program and
+    -- runner unchanged: then the device is slower, whatever else changed. NULL if that night shows none.
     (
         SELECT max(lower_roof.ratio)
         FROM lower_roof

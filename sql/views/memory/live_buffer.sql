@@ -15,7 +15,7 @@ planned AS (
             )
         ) AS buffer
     FROM model
-    WHERE memory_plan IS NOT NULL
+    WHERE memory_plan IS NOT NULL AND NOT _is_roof(name)
 )
 SELECT
     sweep_id,

@@ -56,7 +56,8 @@ moments AS (
                     moment: 'peak',
                     anonymous: run_anonymous,
                     file: run_file,
-                    beyond: peak - run_anonymous - run_file
+                    -- Rounded means of the parts may exceed the rounded mean of their sum.
+                    beyond: greatest(0, peak - run_anonymous - run_file)
                 },
                 { place: 4, moment: 'end', anonymous: end_anonymous, file: end_file, beyond: 0 }
             ],

@@ -12,14 +12,15 @@ worked AS (
         calls / typical_runs AS calls_per_run,
         self_ns / typical_runs / 1e6 AS time_ms,
         self_ns / nullif(execute_ns, 0) AS time_share,
-        node_source.macs * calls / typical_runs AS macs,
-        node_source.bytes * calls / typical_runs AS bytes,
+        -- Times a DOUBLE: a BIGINT times `calls` may overflow.
+        node_source.macs * calls_per_run AS macs,
+        node_source.bytes * calls_per_run AS bytes,
         _read_speed(read_speeds, node_source.bytes) AS read_gb_per_s,
         peak_gmac_per_s,
         read_speeds,
         clock_ratio,
-        node_source.macs * calls / typical_runs / peak_gmac_per_s / 1e6 AS compute_ms,
-        node_source.bytes * calls / typical_runs / read_gb_per_s / 1e6 AS memory_ms,
+        node_source.macs * calls_per_run / peak_gmac_per_s / 1e6 AS compute_ms,
+        node_source.bytes * calls_per_run / read_gb_per_s / 1e6 AS memory_ms,
         -- NULL if either is: `greatest` would leave it out.
         CASE WHEN compute_ms + memory_ms IS NOT NULL THEN greatest(compute_ms, memory_ms) END AS roof_ms
     FROM _cell

@@ -3,7 +3,13 @@
 CREATE OR REPLACE VIEW _roof AS
 WITH
 member AS (
-    SELECT cell_id, session_key, macs, min_ms, memory_read_bytes_per_s / 1e9 AS memory_gb_per_s, read_speeds
+    SELECT
+        cell_id,
+        session_key,
+        macs,
+        min_ms,
+        nullif(memory_read_bytes_per_s, 0) / 1e9 AS memory_gb_per_s,
+        list_filter(read_speeds, LAMBDA each: each.bytes_per_s > 0) AS read_speeds
     FROM cell
     JOIN session_cell USING (cell_id)
     JOIN session USING (session_key)

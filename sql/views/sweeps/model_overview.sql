@@ -29,4 +29,5 @@ SELECT
 FROM session
 JOIN sweep USING (sweep_id)
 JOIN model USING (model_id)
+WHERE NOT _is_roof(model.name)
 GROUP BY ALL;

@@ -4,7 +4,7 @@ CREATE OR REPLACE VIEW sweep_overview AS
 -- Models are counted apart: a count of names over all sessions takes twice as long.
 WITH
 measured AS (
-    SELECT sweep_id, count(DISTINCT model.name) AS models
+    SELECT sweep_id, count(DISTINCT model.name) FILTER (NOT _is_roof(model.name)) AS models
     FROM (SELECT DISTINCT sweep_id, model_id FROM session)
     JOIN model USING (model_id)
     GROUP BY sweep_id

@@ -87,7 +87,7 @@ class DeviceRoofRow(Row):
     ]
     low_gmac_per_s: Annotated[float | None, Words("95 % interval", "GMAC/s", only_with="low_gmac_per_s")]
     high_gmac_per_s: float | None
-    read_speeds: Annotated[list[dict[str, float]], Words("Reads", "GB/s", "by the size of the data", wraps=True)]
+    read_speeds: Annotated[list[dict[str, float]] | None, Words("Reads", "GB/s", "by the size of the data", wraps=True)]
     clock_mhz: Annotated[float | None, Number("Clock", "MHz", only_with="clock_mhz")]
     sessions: Annotated[int, Number("Sessions")]
 
@@ -97,6 +97,8 @@ class DeviceRoofRow(Row):
         return Cell(f"{self.low_gmac_per_s:.1f} to {self.high_gmac_per_s:.1f}", sort=self.low_gmac_per_s)
 
     def read_speeds_cell(self, _cell: Cell) -> Cell:
+        if not self.read_speeds:  # the runner had no memory to read
+            return NOTHING
         return Cell(", ".join(f"{_size(int(each['bytes']))}: {each['gb_per_s']:.1f}" for each in self.read_speeds))
 
 

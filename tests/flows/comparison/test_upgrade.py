@@ -29,6 +29,11 @@ def test_upgrades_that_measure_something_else_on_a_day_are_different_sweeps(chan
     assert upgrade_sweep(a_spec(sessions=3), OWN, OTHER, 16).name == name
 
 
+def test_an_upgrade_measures_no_roof() -> None:
+    sweep = upgrade_sweep(a_spec(roof=True), OWN, OTHER, 8)
+    assert "roof" not in {entry.name.partition("@")[0] for entry, _ in sweep.pairs}
+
+
 def test_a_program_that_is_exported_already_is_refused(tmp_path: Path) -> None:
     (tmp_path / "net.pte").write_bytes(b"")
     with pytest.raises(InputError, match=r"net\.pte is .*etfarm compare default runner=1\.5\.0"):

@@ -66,6 +66,7 @@ def test_poisoned_statistics_and_values_that_fit_no_column_are_refused_before_th
         f'{{"load_ns": {2**70}}}': "`stats.load_ns`",
         '{"load_ns": NaN}': "`stats.load_ns`",
         '{"load_ns": true}': "`stats.load_ns`",
+        f'{{"end_anonymous_bytes": {2**54}}}': "`stats.end_anonymous_bytes`",
         '{"peak_memory_bytes": [1]}': "`stats.peak_memory_bytes`",
         f'{{"threads_used": {2**40}}}': "`stats.threads_used`",
         '{"sme2_reported": "perhaps"}': "`stats.sme2_reported`",
