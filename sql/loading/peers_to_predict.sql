@@ -1,12 +1,20 @@
 -- The operators of the cells in `cell_to_predict` that take at least `heavy_share` of the time, with what the others of
--- their kind in the cell reach of the roof of the device: quartiles and median.
+-- their kind in the cell reach of the roof of the device: quartiles and median. Each delegate numbers its operators
+-- from 1: a name that occurs more than once does not tell which of them changes.
 WITH
 known AS (
-    SELECT cell_id, operator, operator_type, time_ms, time_share, roof_ms, share
+    SELECT
+        cell_id,
+        operator,
+        operator_type,
+        time_ms,
+        time_share,
+        roof_ms,
+        share,
+        count(*) OVER (PARTITION BY cell_id, operator) AS namesakes
     FROM _operator_roof
     WHERE cell_id IN (SELECT cell_id FROM cell_to_predict)
-        AND bound IN ('compute', 'memory')
-        AND time_ms > resolution_ms
+    QUALIFY bound IN ('compute', 'memory') AND time_ms > resolution_ms
 ),
 compared AS (
     SELECT
@@ -21,7 +29,7 @@ compared AS (
         ON other.cell_id = heavy.cell_id
             AND other.operator_type = heavy.operator_type
             AND other.operator <> heavy.operator
-    WHERE heavy.time_share >= $heavy_share AND heavy.roof_ms > 0
+    WHERE heavy.time_share >= $heavy_share AND heavy.roof_ms > 0 AND heavy.namesakes = 1
     GROUP BY heavy.cell_id, heavy.operator, heavy.time_ms, heavy.roof_ms
 )
 SELECT

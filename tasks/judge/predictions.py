@@ -72,7 +72,9 @@ def predict_delegated(row: Mapping[str, Any]) -> Iterator[_Row]:
         low = min(ratio.low, ratio.low / row["threads"])
         after_ms = (time_ms * low, time_ms * ratio.ratio, time_ms * ratio.high)
         about = {"kind": "delegated", "operators": [each["operator"] for each in operators], "changed_ms": 0.0}
-        yield _prediction(row, time_ms, after_ms) | about | {"basis": ratio.basis}
+        prediction = _prediction(row, time_ms, after_ms) | about | {"basis": ratio.basis}
+        if prediction["predicted_ms"] > 0:  # the ratio of a rewrite that saves more than the operator is below 0
+            yield prediction
 
 
 def predict_peers(row: Mapping[str, Any]) -> Iterator[_Row]:

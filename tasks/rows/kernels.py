@@ -75,7 +75,7 @@ def kernel_rows(folder: Path, record: SessionRecord) -> dict[str, list[dict[str,
         lines = _count_selected([folder / name for name in _LOGS if name in record.files])
         return {"kernel": [_kernel_row("selected", name, count) for name, count in lines.items()]}
     if COUNTS in record.files:
-        counts = _read_file(KernelCounts, folder / COUNTS, "a file of counted kernels")
+        counts = read_counts(folder / COUNTS, record.executions)
         rows = [_kernel_row("counted", each.name, each.calls, _XNNPACK) | {"ns": each.ns} for each in counts.called]
         compiled = [_named(each.name) for each in counts.kernels]
         session = counts.model_dump(exclude={"kernels"}) | {"compiled": compiled}
@@ -107,6 +107,16 @@ def kernel_names(collected: Path, mode: str) -> list[str]:
     except (FileNotFoundError, ValidationError):
         return []
     return [entry.name for entry in profile.kernels if entry.name]
+
+
+def read_counts(path: Path, executions: int) -> KernelCounts:
+    """Return kernel_counts.json; raises BundleError if it is bad or counts another number of executions."""
+    counts = _read_file(KernelCounts, path, "a file of counted kernels")
+    if counts.executions != executions:
+        raise BundleError(
+            f"{path}: counts {counts.executions} executions instead of {executions}; measure the session again"
+        )
+    return counts
 
 
 def _read_file(schema: type[_Schema], path: Path, what: str) -> _Schema:

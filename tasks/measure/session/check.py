@@ -12,6 +12,7 @@ from sql.schema import seed_rows
 from tasks.bundle.cell import Cell, Variant
 from tasks.bundle.failure_kinds import printed_kind, signal_name
 from tasks.bundle.names import COUNTS
+from tasks.bundle.record import BundleError
 from tasks.bundle.runner_stats import Stats
 from tasks.bundle.runtime_options import without_effect
 from tasks.etdump.delegates import Backends
@@ -21,7 +22,7 @@ from tasks.etdump.tree import Runs, build_runs, contradiction
 from tasks.etdump.xnntrace import parse_kernel
 from tasks.export.program import Call, ProgramMethod
 from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession
-from tasks.rows.kernels import kernel_names
+from tasks.rows.kernels import kernel_names, read_counts
 from tasks.runner.manifest import Runner
 
 # The line of the runner's crash handler: what it was doing with the model, and whether a cache had filled the disk.
@@ -136,15 +137,25 @@ def check_result(
         raise Unsuccessful("failed", "bad_etdump", f"model.etdump: {cause}")
     if runner.supports_farm_flags:
         _check_stats(stats, cell)
-    if cell.mode == "counts" and not (collected / COUNTS).is_file():
-        reason = (
-            f"the runner exited with code 0 but did not write {COUNTS}; build it again: `etfarm devices runner build`"
-        )
-        raise Unsuccessful("failed", "no_kernels", reason)
+    if cell.mode == "counts":
+        _check_counts(collected, cell.executions)
     delegated = {dump.names[at] for at in dump.name_id[dump.kind == EventKind.DELEGATED]}
     if cause := variant_contradiction(cell.variant, sorted(delegated), kernel_names(collected, cell.mode)):
         raise Unsuccessful("invalid", "variant", cause)
     return runs
+
+
+def _check_counts(collected: Path, executions: int) -> None:
+    """Raise Unsuccessful unless the session counted the kernels of all its executions."""
+    if not (collected / COUNTS).is_file():
+        reason = (
+            f"the runner exited with code 0 but did not write {COUNTS}; build it again: `etfarm devices runner build`"
+        )
+        raise Unsuccessful("failed", "no_kernels", reason)
+    try:
+        read_counts(collected / COUNTS, executions)
+    except BundleError as error:
+        raise Unsuccessful("failed", "no_kernels", str(error).removeprefix(f"{collected}/")) from None
 
 
 def _check_stats(stats: Stats | None, cell: Cell) -> None:

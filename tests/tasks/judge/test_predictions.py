@@ -1,5 +1,6 @@
 """What a cell would take if its operators changed, and what the next night answers."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ from tasks.judge import predictions
 from tasks.judge.operators import measured_pairs
 from tasks.judge.operators.measured_pairs import MeasuredPair, Ratio, measured_ratio
 from tasks.judge.predictions import predict_delegated, predict_peers
+from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.nights import fields_of, night_of_operators
-from tests.fixtures.roofs import KEEPDIM, X86_64
+from tests.fixtures.roofs import KEEPDIM, X86_64, roof
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker
 
 BASIS = "mean_keepdim on x86_64, 2026-11-28"
@@ -72,6 +74,18 @@ def test_without_a_measured_pair_for_a_heavy_operator_there_is_no_prediction(cha
     assert list(predict_delegated(portable_row(**changes))) == []
 
 
+def test_no_time_below_zero_is_predicted() -> None:
+    # given a rewrite that also saves half a millisecond around an operator of 1 ms
+    saves = Ratio(-0.5, -0.6, 0.4, BASIS)
+    pairs = {("mean_keepdim", "fp32", "x86_64"): (MeasuredPair(1000.0, saves),)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measured_pairs, "_table", lambda: pairs)
+        [prediction] = predict_delegated(portable_row(cell_ms=1.55, low_ms=None, high_ms=None))
+        assert prediction["predicted_ms"] == pytest.approx(0.05)
+        assert prediction["low_ms"] == 0.0
+        assert list(predict_delegated(portable_row(cell_ms=1.4, low_ms=None, high_ms=None))) == []
+
+
 def test_an_operator_is_predicted_at_the_share_of_the_roof_of_others_of_its_kind() -> None:
     row = CELL | {"operator": "fc1", "time_ms": 1.2, "roof_ms": 0.2, "peers": 3, "shares": [0.4, 0.5, 0.8]}
     [prediction] = predict_peers(row)
@@ -81,6 +95,50 @@ def test_an_operator_is_predicted_at_the_share_of_the_roof_of_others_of_its_kind
     # and nothing is predicted of an operator that is as near, or of one with few peers
     assert list(predict_peers(row | {"time_ms": 0.5})) == []
     assert list(predict_peers(row | {"peers": 2})) == []
+
+
+MS = 1_000_000
+LAYER = "Fully Connected (NC, F32) GEMM #"
+
+
+def etdump_of_delegates(delegates: list[dict[int, int]], begins_ns: int) -> bytes:
+    now, runs = begins_ns, []
+    for _ in range(4):
+        began, events = now, []
+        for instruction, layers in enumerate(delegates):
+            start = now
+            for number, time_ms in layers.items():
+                place = {"start": now, "end": now + time_ms * MS, "instruction": instruction}
+                events.append(Profile(text=f"{LAYER}{number}", **place))
+                now += time_ms * MS
+            events.append(Profile("DELEGATE_CALL", start, now, instruction=instruction))
+        runs.append(Run([*events, Profile(METHOD, began, now)]))
+    return build_etdump(runs)
+
+
+def night_of_delegates(maker: BundleMaker, delegates: list[dict[int, int]]) -> None:
+    """Write a night of linear layers in several delegates, by number in milliseconds, each 1 ms at the roof."""
+    nodes = [{"kind": "XNNFullyConnected", "sources": [], "work": [10 * MS, 8]} for _ in range(8)]
+    calls = [
+        {"chain": 0, "instruction": at, "backend": "XnnpackBackend", "sources": [], "nodes": nodes[: len(layers)]}
+        for at, layers in enumerate(delegates)
+    ]
+    content = {"version": 1, "modules": [], "sources": [], "methods": {"forward": calls}}
+    for number in range(8):
+        etdump = etdump_of_delegates(delegates, number * 1000 * MS)
+        files = {"sources.json": json.dumps(content).encode(), "model.etdump": etdump}
+        maker.session([MS] * 3, repetition=number, files=files, **fields_of(1))
+        roof(maker, 2, repetition=number, **fields_of(1))
+
+
+def test_an_operator_whose_name_occurs_in_two_delegates_is_not_predicted(tmp_path: Path) -> None:
+    # given two delegates, of which each numbers its operators from 1
+    maker = BundleMaker(tmp_path)
+    night_of_delegates(maker, [{1: 8, 2: 2, 3: 2, 4: 2, 5: 6}, {1: 8, 2: 2}])
+    maker.load()
+    # then nothing could tell which of two is meant, and the one whose name is its own takes 2 ms instead of 6
+    columns = "operators, time_ms, predicted_ms"
+    assert maker.ask(f"SELECT {columns} FROM what_if") == [([f"{LAYER}5"], 30.0, 26.0)]
 
 
 def test_the_next_night_with_another_program_answers_a_prediction(tmp_path: Path) -> None:

@@ -51,6 +51,8 @@ def test_poisoned_kernel_profiles_and_lists_are_refused(maker: BundleMaker) -> N
     for content, cause in (*profiles.items(), *dict.fromkeys(lists, "not a file of counted kernels (").items()):
         mode, name = ("counts", "kernel_counts") if "counted" in cause else ("profile", "kernel_profile")
         causes[maker.session([6], mode=mode, files={f"{name}.json": content.encode("latin-1")})] = cause
+    other = counts_of({"gemm": (3, 9)}, executions=1)
+    causes[maker.session([6], mode="counts", files=other)] = "counts 1 executions instead of 2"
     # then each is refused with the key
     check_refusals(maker, causes)
 

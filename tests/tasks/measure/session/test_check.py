@@ -157,10 +157,27 @@ def test_executions_of_two_methods_are_no_result(tmp_path: Path) -> None:
 
 def test_the_kernels_of_a_session_count_beside_its_operators(tmp_path: Path) -> None:
     given = result(tmp_path, mode="counts")
-    (given[-1] / "kernel_counts.json").write_bytes(counts_of({SME_KERNEL: (3, 9)})["kernel_counts.json"])
+    counts = counts_of({SME_KERNEL: (3, 9)}, executions=3)["kernel_counts.json"]
+    (given[-1] / "kernel_counts.json").write_bytes(counts)
     found = unsuccessful(check_result, *given)
     assert found[:2] == ("invalid", "variant")
     assert SME_KERNEL in found[2]
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        (counts_of({"gemm": (3, 9)}, executions=2)["kernel_counts.json"], "2 executions instead of 3"),
+        (b"{", "not a file of counted kernels"),
+    ],
+)
+def test_kernels_of_other_executions_are_no_result(tmp_path: Path, counts: bytes, words: str) -> None:
+    given = result(tmp_path, mode="counts")
+    (given[-1] / "kernel_counts.json").write_bytes(counts)
+    found = unsuccessful(check_result, *given)
+    assert found[:2] == ("failed", "no_kernels")
+    assert found[2].startswith("kernel_counts.json: ")
+    assert words in found[2]
 
 
 def with_conditions(**after: float) -> JobResult:
