@@ -1,4 +1,5 @@
 -- What would a model's time be if an operator were delegated or as near to the roof as its peers; what came of it?
+-- Without a sweep, predictions about the newest night of each series, and those that a later night answered.
 SELECT
     sweep_id,
     device,
@@ -27,6 +28,6 @@ WHERE _has_times(emulated)
     AND ($device IS NULL OR device = $device)
     AND ($precision IS NULL OR precision = $precision)
     AND ($variant IS NULL OR variant = $variant)
-    AND ($sweep IS NULL OR sweep_id = $sweep)
+    AND CASE WHEN $sweep IS NULL THEN is_newest OR measured_night IS NOT NULL ELSE sweep_id = $sweep END
 ORDER BY measured_night IS NOT NULL, saved_ms DESC, sweep_id, device, model, cell, operators
 LIMIT 100;

@@ -50,6 +50,12 @@ changed AS (
             ELSE coalesce(self_ns / measured_runs / 1e6 <= changed_ms, FALSE)
         END
 ),
+newest AS (
+    SELECT series_id, device, max(night) AS newest_night
+    FROM series_verdict
+    WHERE metric = 'latency' AND value IS NOT NULL
+    GROUP BY series_id, device
+),
 -- Where several changed at once, what was measured is all of them together. They are independent of each other.
 together AS (
     SELECT
@@ -85,6 +91,8 @@ SELECT
     prediction.basis,
     -- First 16 digits of the SHA-256 of the rule with its tables.
     prediction.rule,
+    -- Whether it is about the newest night of its series on the device: the program may be different today otherwise.
+    prediction.night = newest_night AS is_newest,
     -- The next night of the series, if the operators changed as predicted; NULL otherwise, like all that follows.
     measured_night,
     -- Milliseconds of one run that night.
@@ -111,6 +119,8 @@ SELECT
     COLUMNS(_cell_content())
 FROM _cell
 JOIN prediction USING (cell_id)
+LEFT JOIN newest
+    ON newest.series_id = prediction.series_id AND newest.device = prediction.device
 LEFT JOIN together
     ON together.cell_id = prediction.cell_id
         AND together.kind = prediction.kind

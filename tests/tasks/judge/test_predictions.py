@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from sql.question import questions
+from sql.warehouse import open_read_only
 from tasks.judge import predictions
 from tasks.judge.operators import measured_pairs
 from tasks.judge.operators.measured_pairs import MeasuredPair, Ratio, measured_ratio
@@ -159,6 +161,11 @@ def test_the_next_night_with_another_program_answers_a_prediction(tmp_path: Path
     # where the operator is still portable there is no answer, and the newest night has a prediction, too
     unanswered = [("2026-11-02", 4.0, 3.3, None, None), ("2026-11-03", 4.0, 3.3, None, None)]
     assert maker.ask(f"{answers} WHERE model = 'other' ORDER BY night") == unanswered
+    # and the named question leaves out the one about a program that was replaced
+    question = questions()["what-if"]
+    with open_read_only(maker.warehouse) as connection:
+        rows = connection.execute(question.text, dict.fromkeys(question.parameters)).fetchall()
+    assert [row[0] for row in rows] == ["nightly-2026-11-03", "nightly-2026-11-02"]
 
 
 def test_a_prediction_stays_as_it_was_made_until_its_cell_changes(
