@@ -47,6 +47,12 @@ def test_every_table_and_macro_and_every_public_view_and_column_has_a_comment(
     assert all(comment for file in schema.views() for comment in [next(read_definitions(file.text)).comment])
 
 
+def test_no_column_of_a_public_view_is_there_twice(warehouse: duckdb.DuckDBPyConnection) -> None:
+    # DuckDB adds a number to the name of a column that another table of the view has, too
+    columns = {key for key in comments_of(warehouse) if not key[0].startswith("_")}
+    assert [key for key in columns if (key[0], re.sub(r"_\d$", "", key[1])) in columns - {key}] == []
+
+
 def test_a_view_states_exactly_what_it_reads(warehouse: duckdb.DuckDBPyConnection) -> None:
     stated, read = {}, {}
     for file in schema.views():

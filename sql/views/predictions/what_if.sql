@@ -56,10 +56,15 @@ newest AS (
     WHERE metric = 'latency' AND value IS NOT NULL
     GROUP BY series_id, device
 ),
+predicted AS (
+    SELECT prediction.* EXCLUDE (device, night), night = newest_night AS is_newest
+    FROM prediction
+    LEFT JOIN newest USING (series_id, device)
+),
 -- Where several changed at once, what was measured is all of them together. They are independent of each other.
 together AS (
     SELECT
-        *,
+        * EXCLUDE (device, night),
         count(*) OVER at_once AS changed_at_once,
         cell_ms + sum(predicted_ms - cell_ms) OVER at_once AS expected_ms,
         expected_ms - sqrt(sum((predicted_ms - low_ms) ** 2) OVER at_once) AS expected_low_ms,
@@ -92,7 +97,7 @@ SELECT
     -- First 16 digits of the SHA-256 of the rule with its tables.
     prediction.rule,
     -- Whether it is about the newest night of its series on the device: the program may be different today otherwise.
-    prediction.night = newest_night AS is_newest,
+    is_newest,
     -- The next night of the series, if the operators changed as predicted; NULL otherwise, like all that follows.
     measured_night,
     -- Milliseconds of one run that night.
@@ -118,9 +123,7 @@ SELECT
     _cell.runner_source,
     COLUMNS(_cell_content())
 FROM _cell
-JOIN prediction USING (cell_id)
-LEFT JOIN newest
-    ON newest.series_id = prediction.series_id AND newest.device = prediction.device
+JOIN predicted AS prediction USING (cell_id)
 LEFT JOIN together
     ON together.cell_id = prediction.cell_id
         AND together.kind = prediction.kind
