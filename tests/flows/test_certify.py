@@ -34,6 +34,7 @@ def certify(farm: Farm) -> tuple[int | None, dict[str, str], str]:
 @pytest.mark.timeout(900)
 def test_this_machine_is_certified(farm: Farm) -> None:
     pytest.importorskip("executorch", reason="exports and the runner need the export extra")
+    empty = farm.warehouse.read_bytes()
     code, lines, page = certify(farm)
     # then every check was done, and all passed but for the noise of a machine that does other things besides, and the
     # full disk of one on which nobody may mount a disk
@@ -50,7 +51,8 @@ def test_this_machine_is_certified(farm: Farm) -> None:
     # and neither the device nor the user's warehouse has anything of it
     assert not (farm.folder / "device").exists()
     assert not (farm.data_dir / "bundles").exists()
-    assert not (farm.data_dir / "warehouse").exists()
+    assert list((farm.data_dir / "warehouse").iterdir()) == [farm.warehouse]
+    assert farm.warehouse.read_bytes() == empty
     assert (farm.data_dir / "certify/here/warehouse").exists()
 
 
