@@ -27,7 +27,11 @@ of_roof AS (
     SELECT
         pair,
         category,
-        coalesce(sum(time_ms) FILTER (variant = 'sme2_off' AND bound = 'memory'), 0) AS memory_off_ms,
+        -- NULL if the roof without SME2 is unknown
+        CASE
+            WHEN bool_or(variant = 'sme2_off')
+                THEN coalesce(sum(time_ms) FILTER (variant = 'sme2_off' AND bound = 'memory'), 0)
+        END AS memory_off_ms,
         coalesce(sum(time_ms) FILTER (variant = 'sme2_on' AND bound = 'memory'), 0) AS memory_on_ms,
         sum(winnable_ms) FILTER (variant = 'sme2_on') AS winnable_on_ms
     FROM _operator_roof

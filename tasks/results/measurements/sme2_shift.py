@@ -46,8 +46,10 @@ class ShiftRow(PairRow):
     @property
     def became_memory_bound(self) -> bool:
         """Whether the roof of most of its time is the speed of memory with SME2 on, and was not with it off."""
-        off_ms, on_ms = (self.memory_off_ms or 0.0, self.memory_on_ms or 0.0)
-        return 2 * on_ms > (self.time_on_ms or 0.0) and 2 * off_ms <= (self.time_off_ms or 0.0)
+        if self.memory_off_ms is None:  # the roof with SME2 off is unknown
+            return False
+        was_bound = 2 * self.memory_off_ms > (self.time_off_ms or 0.0)
+        return 2 * (self.memory_on_ms or 0.0) > (self.time_on_ms or 0.0) and not was_bound
 
     share_on_cell = change_points_cell = time_off_ms_cell = time_on_ms_cell = change_ms_cell = share_off_cell
 
@@ -130,7 +132,9 @@ def roof_sentence(rows: Sequence[ShiftRow]) -> str:
     ]
     most = max(with_roof, key=lambda row: row.winnable_on_ms or 0.0)
     left = f"{in_ms(sum(row.winnable_on_ms or 0.0 for row in with_roof))} above the roof of the device"
-    became = f"With SME2 on, {listed(bound)} became memory-bound. " if bound else "No category became memory-bound. "
+    became = f"With SME2 on, {listed(bound)} became memory-bound. " if bound else ""
+    if not bound and all(row.memory_off_ms is not None for row in with_roof):
+        became = "No category became memory-bound. "
     return f"{became}What is left is {left}, most of it in {most.category} ({in_ms(most.winnable_on_ms or 0.0)})."
 
 
