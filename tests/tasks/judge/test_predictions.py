@@ -110,9 +110,9 @@ def etdump_of_delegates(delegates: list[dict[int, int]], begins_ns: int) -> byte
         for instruction, layers in enumerate(delegates):
             start = now
             for number, time_ms in layers.items():
-                place = {"start": now, "end": now + time_ms * MS, "instruction": instruction}
-                events.append(Profile(text=f"{LAYER}{number}", **place))
-                now += time_ms * MS
+                end = now + time_ms * MS
+                events.append(Profile(text=f"{LAYER}{number}", start=now, end=end, instruction=instruction))
+                now = end
             events.append(Profile("DELEGATE_CALL", start, now, instruction=instruction))
         runs.append(Run([*events, Profile(METHOD, began, now)]))
     return build_etdump(runs)
