@@ -6,6 +6,7 @@ FROM live_buffer
 WHERE sweep_id = $sweep_id
     AND instructions >= 4
     AND life_share > 0.5
+    AND live_bytes > 0
     AND bytes >= 0.25 * live_bytes
     AND producer NOT IN ('input', 'state')
     AND last_user <> 'output'

@@ -51,7 +51,8 @@ def _utc(text: str) -> datetime:
 MAX_INT = 2**31 - 1
 MAX_INT64 = 2**63 - 1
 Count = Annotated[int, Field(ge=0, le=MAX_INT64)]
-Bytes = Annotated[int, Field(ge=0, le=2**53)]
+MAX_BYTES = 2**53
+Bytes = Annotated[int, Field(ge=0, le=MAX_BYTES)]
 """A size in memory: sums of a few hundred fit a column, too."""
 SmallCount = Annotated[int, Field(ge=0, le=MAX_INT)]
 Positive = Annotated[int, Field(ge=1, le=MAX_INT)]

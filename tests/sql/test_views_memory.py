@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tasks.results.reader import open_reader
 from tests.fixtures.warehouse import BundleMaker
 
 MB = 1_000_000
@@ -102,6 +103,13 @@ def test_means_that_are_rounded_leave_no_part_negative(maker: BundleMaker) -> No
     maker.load()
     of_peak = "FROM memory_use WHERE moment = 'peak'"
     assert maker.ask(f"SELECT min(bytes), sum(bytes) = any_value(total_bytes) {of_peak}") == [(0, True)]
+
+
+def test_a_plan_that_contradicts_itself_is_not_advised_on(maker: BundleMaker) -> None:
+    maker.session([10], model__memory=PLAN | {"live_bytes": 0})
+    maker.load()
+    with open_reader(maker.warehouse) as reader:
+        assert reader.tuples("long_buffers", sweep_id="smoke-2026-11-20") == []
 
 
 def test_the_buffers_of_the_largest_live_set_have_their_lives(farm: BundleMaker) -> None:

@@ -32,7 +32,7 @@ product AS (
 ),
 computed AS (
     -- Multiply-accumulates in the fastest run, in 1e9 per second.
-    SELECT cell_id, macs / (min_ms * coalesce(share, 1)) / 1e6 AS gmac_per_s, memory_gb_per_s
+    SELECT cell_id, macs / (min_ms * coalesce(nullif(share, 0), 1)) / 1e6 AS gmac_per_s, memory_gb_per_s
     FROM member
     LEFT JOIN product USING (session_key)
 ),

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TypeGuard
 
 import numpy as np
+from pydantic import ValidationError
 
 from devices.errors import InputError
 from tasks.bundle.memory_plan import INPUT, MAX_ARENAS, MAX_BACKENDS, MAX_BUFFERS, OUTPUT, STATE, LiveBuffer, MemoryPlan
+from tasks.bundle.values import MAX_BYTES
 from tasks.etdump.flatbuffer import Buffer, Positions, Tables
 from tasks.export.program import Call, ProgramMethod, ProgramTensor, Value, open_program, read_program
 
@@ -37,7 +39,7 @@ def plan_case(
     external_bytes: int = 0,
     needed_bytes: int | None = None,
 ) -> MemoryPlan | None:
-    """Return what a method needs of memory; None if its program cannot be read, or has many arenas.
+    """Return what a method needs of memory; None if its program cannot be read, or has many or huge arenas.
 
     `shapes` are those of its inputs in the case that is measured, and `needed_bytes` its largest live set there. With a
     set-up, two methods share their arenas, and the runtime allocates the larger one of any methods.
@@ -46,13 +48,13 @@ def plan_case(
         methods = read_program(pte)
         method = next(each for each in methods if each.name == name)
         plan = _plan_method(pte, method)
-    except (InputError, StopIteration):
+    except (InputError, StopIteration, ValidationError):
         return None
     arenas = [each.arenas_bytes for each in (methods if has_setup else [method])]
     arenas_bytes = [size for size in map(max, zip_longest(*arenas, fillvalue=0)) if size]  # number 0 is never used
     measured = zip(filter(_is_tensor, method.inputs), shapes, strict=False)
     largest, shape = next(((each.shape, shape) for each, shape in measured if each.is_dynamic), (None, None))
-    if len(arenas_bytes) > MAX_ARENAS:
+    if len(arenas_bytes) > MAX_ARENAS or max(arenas_bytes, default=0) > MAX_BYTES:
         return None
     return plan.model_copy(
         update={

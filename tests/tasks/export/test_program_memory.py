@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from tasks.bundle.memory_plan import LiveBuffer, MemoryPlan
 from tasks.export.contents.memory_text import describe_plan
-from tasks.export.contents.program_memory import Lifetime, largest_live_set, list_lifetimes
+from tasks.export.contents.program_memory import Lifetime, largest_live_set, list_lifetimes, plan_case
 from tasks.export.exported import EXPORT_VERSION, read_exports
 from tasks.export.program import Call, ProgramMethod, ProgramTensor
 from tests.fixtures.exports import build_here
+from tests.fixtures.program_builder import Signature, Tensor, build_program
 
 KB = 1000
 
@@ -88,6 +89,12 @@ def test_the_plan_of_a_dynamic_program_is_stated_beside_what_its_input_needs(nee
         "instructions)",
         "data of the program: 0.01 MB constants, 1.50 MB payload of XnnpackBackend",
     ]
+
+
+def test_a_program_whose_sizes_no_machine_has_has_no_plan(tmp_path: Path) -> None:
+    for size, has_plan in ((3, True), (2**31 - 1, False)):
+        (pte := tmp_path / f"{size}.pte").write_bytes(build_program({"forward": Signature([Tensor([size] * 4)])}))
+        assert (plan_case(pte, "forward", [[size] * 4]) is not None) == has_plan
 
 
 @pytest.mark.torch
