@@ -14,7 +14,7 @@ known AS (
         count(*) OVER (PARTITION BY cell_id, operator) AS namesakes
     FROM _operator_roof
     WHERE cell_id IN (SELECT cell_id FROM cell_to_predict)
-    QUALIFY bound IN ('compute', 'memory') AND time_ms > resolution_ms
+    QUALIFY bound IN ('compute', 'memory') AND time_ms > resolution_ms AND roof_ms > 0
 ),
 compared AS (
     SELECT
@@ -29,7 +29,7 @@ compared AS (
         ON other.cell_id = heavy.cell_id
             AND other.operator_type = heavy.operator_type
             AND other.operator <> heavy.operator
-    WHERE heavy.time_share >= $heavy_share AND heavy.roof_ms > 0 AND heavy.namesakes = 1
+    WHERE heavy.time_share >= $heavy_share AND heavy.namesakes = 1
     GROUP BY heavy.cell_id, heavy.operator, heavy.time_ms, heavy.roof_ms
 )
 SELECT

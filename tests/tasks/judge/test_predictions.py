@@ -118,9 +118,13 @@ def etdump_of_delegates(delegates: list[dict[int, int]], begins_ns: int) -> byte
     return build_etdump(runs)
 
 
-def night_of_delegates(maker: BundleMaker, delegates: list[dict[int, int]]) -> None:
-    """Write a night of linear layers in several delegates, by number in milliseconds, each 1 ms at the roof."""
-    nodes = [{"kind": "XNNFullyConnected", "sources": [], "work": [10 * MS, 8]} for _ in range(8)]
+def night_of_delegates(maker: BundleMaker, delegates: list[dict[int, int]], idle: int = 0) -> None:
+    """Write a night of linear layers in several delegates, by number in milliseconds, each 1 ms at the roof.
+
+    The last `idle` ones of eight have no work.
+    """
+    works = [[10 * MS, 8]] * (8 - idle) + [[0, 0]] * idle
+    nodes = [{"kind": "XNNFullyConnected", "sources": [], "work": work} for work in works]
     calls = [
         {"chain": 0, "instruction": at, "backend": "XnnpackBackend", "sources": [], "nodes": nodes[: len(layers)]}
         for at, layers in enumerate(delegates)
@@ -141,6 +145,14 @@ def test_an_operator_whose_name_occurs_in_two_delegates_is_not_predicted(tmp_pat
     # then nothing could tell which of two is meant, and the one whose name is its own takes 2 ms instead of 6
     columns = "operators, time_ms, predicted_ms"
     assert maker.ask(f"SELECT {columns} FROM what_if") == [([f"{LAYER}5"], 30.0, 26.0)]
+
+
+def test_operators_without_work_are_no_peers(tmp_path: Path) -> None:
+    maker = BundleMaker(tmp_path)
+    night_of_delegates(maker, [{1: 8, 2: 2, 3: 2, 4: 2, 5: 2, 6: 2, 7: 2, 8: 2}], idle=5)
+    maker.load()
+    assert maker.ask("SELECT count(*) FROM operator_roofline WHERE share = 0") == [(5,)]
+    assert maker.ask("SELECT count(*) FROM what_if") == [(0,)]
 
 
 def test_the_next_night_with_another_program_answers_a_prediction(tmp_path: Path) -> None:
