@@ -14,7 +14,7 @@ from tasks.results.reader import open_reader
 from tasks.results.table import Cell
 from tasks.results.text import plain_text
 from tests.fixtures.memory import PLAN
-from tests.fixtures.roofs import MS, ROOF_STATS, conditions, model, roof
+from tests.fixtures.roofs import MS, ROOF_STATS, conditions, model, roof, sources
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker
 
 
@@ -81,6 +81,29 @@ def test_a_cell_without_a_roof_of_its_own_has_work_and_no_share(farm: BundleMake
         (20 * MS, 4_000_000, None, None, "unknown")
     ]
     assert farm.ask(f"SELECT count(*) FROM model_roofline WHERE {other}") == [(0,)]
+
+
+def test_operators_that_a_recipe_leaves_in_fp32_have_the_roof_of_fp32(maker: BundleMaker) -> None:
+    # given a device that multiplies integers twice as fast, and another whose sweep has no fp32
+    linear = "Fully Connected (NC, QD8, F32, QC8W) GEMM #1"
+    times = {TRANSPOSE: 50_000, CONVOLUTION: 4 * MS, linear: 2 * MS, MEAN: MS}
+    dynamic: dict[str, Any] = {"model__precision": "int8_dynamic"}
+    for device, precisions in {"both": ("fp32", "int8_dynamic"), "one": ("int8_dynamic",)}.items():
+        for precision in precisions:
+            roof(maker, 2 if precision == "fp32" else 1, model__precision=precision, device__name=device)
+        maker.session([(8 * MS, times)], device__name=device, files=sources([MS, 1000]), **dynamic)
+    maker.load()
+    columns = "operator, peak_gmac_per_s, round(roof_ms, 6), bound"
+    of_device = f"SELECT {columns} FROM operator_roofline WHERE device = $$%s$$ ORDER BY time_ms"
+    assert maker.ask(of_device % "both") == [
+        (TRANSPOSE, 20.0, 0.005, "memory"), (MEAN, 10.0, 0.1, "compute"), (linear, 20.0, 2.0, "memory"),
+        (CONVOLUTION, 10.0, 2.0, "compute"),
+    ]  # fmt: skip
+    assert maker.ask(of_device % "one") == [
+        (TRANSPOSE, 20.0, 0.005, "memory"), (MEAN, None, None, "unknown"), (linear, 20.0, 2.0, "memory"),
+        (CONVOLUTION, None, None, "unknown"),
+    ]  # fmt: skip
+    assert maker.ask("SELECT DISTINCT peak_gmac_per_s FROM model_roofline") == [(20.0,)]
 
 
 def test_a_recipe_with_options_for_other_operators_has_the_roof_of_its_products(farm: BundleMaker) -> None:

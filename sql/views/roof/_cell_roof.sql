@@ -6,6 +6,7 @@ placed AS (
     SELECT
         cell_id,
         _is_roof(model) AS is_roof,
+        _product_recipe(precision) AS recipe,
         -- A struct, because two NULLs inside it are equal.
         {
             sweep_id: sweep_id,
@@ -17,26 +18,32 @@ placed AS (
             runner_sha256: runner_sha256,
             runner_source: runner_source,
             runtime: _runtime(model),
-            precision: _product_recipe(precision),
             variant: variant,
             threads: threads
         } AS place
     FROM cell
     WHERE mode = 'timing' AND purpose IS NULL AND _has_times(emulated)
+),
+measured AS (
+    SELECT place, recipe, _roof.* EXCLUDE (cell_id)
+    FROM placed
+    JOIN _roof USING (cell_id)
+    -- Of two numbers of executions in one sweep, the one with more sessions counts.
+    QUALIFY row_number() OVER (PARTITION BY place, recipe ORDER BY sessions DESC, cell_id DESC) = 1
 )
 SELECT
     placed.cell_id,
-    peak_gmac_per_s,
+    -- Of the products that the recipe of the cell converts.
+    roof.peak_gmac_per_s AS recipe_gmac_per_s,
+    -- Of those that it leaves in fp32; NULL if the sweep did not measure it.
+    fp32_gmac_per_s,
     read_speeds,
     -- Clock of the cell over that of the roof; NULL if either is unknown.
     cell_made_from.clock_mhz / nullif(roof.clock_mhz, 0) AS clock_ratio
 FROM placed
 JOIN (
-    SELECT place, _roof.* EXCLUDE (cell_id)
-    FROM placed
-    JOIN _roof USING (cell_id)
-    -- Of two numbers of executions in one sweep, the one with more sessions counts.
-    QUALIFY row_number() OVER (PARTITION BY place ORDER BY sessions DESC, cell_id DESC) = 1
-) AS roof USING (place)
+    SELECT *, max(peak_gmac_per_s) FILTER (recipe = 'fp32') OVER (PARTITION BY place) AS fp32_gmac_per_s
+    FROM measured
+) AS roof USING (place, recipe)
 LEFT JOIN cell_made_from ON cell_made_from.cell_id = placed.cell_id
 WHERE NOT is_roof;

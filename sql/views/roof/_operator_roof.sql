@@ -16,15 +16,26 @@ worked AS (
         node_source.macs * calls_per_run AS macs,
         node_source.bytes * calls_per_run AS bytes,
         _read_speed(read_speeds, node_source.bytes) AS read_gb_per_s,
-        peak_gmac_per_s,
+        -- Recipes with integers leave convolutions, products of activations and portable operators in fp32.
+        CASE
+            WHEN regexp_matches(precision, '^(fp16|int[48]_)') AND node.data_type IN ('F32', 'PF32')
+                OR regexp_matches(precision, '^int[48]_') AND node.kind = 'portable'
+                THEN fp32_gmac_per_s
+            ELSE recipe_gmac_per_s
+        END AS peak_gmac_per_s,
+        recipe_gmac_per_s,
         read_speeds,
         clock_ratio,
-        node_source.macs * calls_per_run / peak_gmac_per_s / 1e6 AS compute_ms,
+        CASE
+            WHEN node_source.macs > 0 THEN node_source.macs * calls_per_run / peak_gmac_per_s / 1e6
+            ELSE node_source.macs
+        END AS compute_ms,
         node_source.bytes * calls_per_run / read_gb_per_s / 1e6 AS memory_ms,
         -- NULL if either is: `greatest` would leave it out.
         CASE WHEN compute_ms + memory_ms IS NOT NULL THEN greatest(compute_ms, memory_ms) END AS roof_ms
     FROM _cell
     JOIN cell_node USING (cell_id)
+    JOIN node USING (node_id)
     LEFT JOIN node_source USING (source_map_id, node_id)
     LEFT JOIN _cell_roof USING (cell_id)
 )

@@ -15,7 +15,7 @@ summed AS (
         sum(time_ms) FILTER (bound = 'compute') AS compute_bound_ms,
         sum(time_ms) FILTER (bound = 'memory') AS memory_bound_ms,
         sum(time_ms) FILTER (bound = 'overhead') AS overhead_ms,
-        any_value(peak_gmac_per_s) AS peak_gmac_per_s,
+        any_value(recipe_gmac_per_s) AS peak_gmac_per_s,
         any_value(read_speeds) AS read_speeds,
         any_value(clock_ratio) AS clock_ratio
     FROM _operator_roof

@@ -37,7 +37,7 @@ SELECT
     CASE WHEN _has_times(emulated) THEN macs / nullif(time_ms, 0) / 1e6 END AS gmac_per_s,
     -- Bytes per second, in 1e9; NULL on emulated devices.
     CASE WHEN _has_times(emulated) THEN bytes / nullif(time_ms, 0) / 1e6 END AS gb_per_s,
-    -- The most that the device can do: see device_roof. NULL without a roof.
+    -- The most that the device can do in the precision of the operator: see device_roof. NULL without a roof.
     peak_gmac_per_s,
     -- Bytes per second, in 1e9, at which the device reads as many bytes as one call needs; NULL without a roof.
     read_gb_per_s,

@@ -27,7 +27,7 @@ class RooflineRow(CellRow):
     gmac_per_s: Annotated[float | None, Number("Computes", "GMAC/s", digits=1)]
     gb_per_s: Annotated[float | None, Number("Moves", "GB/s", digits=1)]
     intensity: Annotated[float | None, Number("Intensity", "MAC/byte", digits=1)]
-    peak_gmac_per_s: float
+    peak_gmac_per_s: float | None
 
     def bound_cell(self, _cell: Cell) -> Cell:
         return Cell(_LIMITS[self.bound], tone="quiet" if self.bound == "overhead" else "")
