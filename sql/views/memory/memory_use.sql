@@ -11,7 +11,8 @@ reported AS (
         sweep_id,
         count(*) AS memory_sessions,
         any_value(model.planned_bytes) AS planned,
-        any_value(model.constant_bytes) AS constants,
+        -- Those of a mapped program are among its pages, also where no session lists these, such as on macOS.
+        any_value(CASE WHEN NOT contains(_runtime(model.name), 'load=mmap') THEN model.constant_bytes END) AS constants,
         any_value(model.delegate_bytes) AS delegate_data,
         avg(start_anonymous_bytes)::BIGINT AS start_anonymous,
         avg(start_file_bytes)::BIGINT AS start_file,
