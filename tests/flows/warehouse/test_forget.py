@@ -15,7 +15,7 @@ from tests.fixtures.warehouse import CONVOLUTION, MEAN, profile_of
 
 CONDITIONS = {"temperature_c": 40.0}
 _NEWEST = "(SELECT arg_max(series_id, session_key) FROM session), 'phone', DATE '2026-11-21'"
-# What no load of these sessions writes: thinning, sources of operators, values of layers, judged operators, intervals.
+# What no load of these sessions writes: thinning, sources, layers, counted kernels, judged operators, intervals.
 FILL = (
     "INSERT INTO thinned_session SELECT max(session_key), now()::TIMESTAMP FROM session",
     "INSERT INTO source_map SELECT 9, 'x', max(model_id) FROM model",
@@ -26,6 +26,7 @@ FILL = (
     "INSERT INTO layer_value BY NAME SELECT max(session_key) AS session_key, 0 AS layer, 'conv' AS operator, "
     "1 AS elements, 0 AS nonfinite_mismatches, 'x' AS values_sha256, [1.0] AS sample FROM session",
     "INSERT INTO cell_interval SELECT max(cell_id), 1.0, 2.0 FROM session_cell",
+    "INSERT INTO kernel_counts SELECT max(session_key), 5, 1000, 1.0, [] FROM session",
     "INSERT INTO prediction SELECT max(cell_id), 's', 'phone', DATE '2026-11-21', 'delegated', ['mean'], 1.0, 0.0, "
     "4.0, 3.0, 2.9, 3.1, 'a pair', 'rule' FROM session_cell",
     f"INSERT INTO series_cause VALUES ({_NEWEST}, 1.0, NULL, NULL)",
