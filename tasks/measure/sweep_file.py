@@ -246,11 +246,13 @@ class SweepSpec(MeasurementSettings, frozen=True):
         return sessions
 
     @model_validator(mode="after")
-    def _executions_left_to_measure(self) -> "SweepSpec":
+    def _something_to_measure(self) -> "SweepSpec":
         if self.warmup_executions >= self.executions:
             raise ValueError(
                 f"executions ({self.executions}) must be more than warmup_executions ({self.warmup_executions})"
             )
+        if self.roof and "timing" not in self.modes:
+            raise ValueError("roof is measured in mode timing; add it to modes or remove roof")
         return self
 
 

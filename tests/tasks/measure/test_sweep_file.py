@@ -37,6 +37,7 @@ def test_the_sweeps_that_come_with_the_farm_are_valid(path: Path) -> None:
         ("name: a\nmodels:\n  - {factory: linear, accuracy: {top1: 1.1}}\n", 3, "less than or equal to 1"),
         ("name: a\nmodels:\n  - {factory: linear, accuracy: {snr: 9}}\n", 3, "min_snr_db"),
         ("name: a\nmodels: [linear, roof]\n", 2, "`roof` is not a model; remove it and write `roof: true`"),
+        ("name: a\nmodels: [linear]\nroof: true\nmodes: [counts]\n", 1, "roof is measured in mode timing"),
         ('name: a\nmodels: [linear]\nfinish_by: "24:10"\n', 3, "`finish_by`: a time consists of hours and minutes"),
     ],
 )
