@@ -127,7 +127,7 @@ def list_lifetimes(program: ProgramMethod) -> list[Lifetime]:
     for number, call in enumerate(program.calls):
         read, written = split_arguments(call, program.lists)
         for value in (*read, *written):
-            # What a delegate writes cannot be told from what it reads.
+            # A call of a delegate does not state which values it writes.
             begin(value, number, STATE if call.operator and value in read else _called(call))
             if value in lives and lives[value].producer != STATE:
                 lives[value] = replace(lives[value], last=number, last_user=_called(call))
