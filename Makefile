@@ -39,8 +39,9 @@ lint: $(READY)
 	$(BIN)/sqruff lint sql
 	$(BIN)/mypy
 
-# README and docs/ as a site that opens offline; a broken link is an error.
+# README and docs/, with docs/reference/ made from the code, as a site that opens offline; a broken link is an error.
 docs: $(READY)
+	$(BIN)/python -m docs.reference_pages
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -c docs -d build/doctrees . build/docs
 	cp build/docs/README.html build/docs/index.html
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
 from devices.errors import InputError, Mistakes
 from devices.suggest import did_you_mean, nearest
-from devices.untrusted import excerpt
+from devices.untrusted import excerpt, mask_credentials
 
 Model = TypeVar("Model", bound=BaseModel)
 _MAX_BYTES = 256 << 10  # reading YAML takes about 10 s for each MiB
@@ -87,6 +87,12 @@ def read_yaml(path: Path) -> dict[Any, Any]:
     return _parse(path, _read_text(path))[1]
 
 
+def key_lines(path: Path) -> dict[str, int]:
+    """Return the line of each key of a YAML file, not of keys below it; raises InputError as load_checked does."""
+    root, _ = _parse(path, _read_text(path))
+    return {str(key.value): key.start_mark.line + 1 for key, _ in root.value}
+
+
 def _mistakes(error: ValidationError, root: yaml.Node, model: type[BaseModel]) -> list[str]:
     """Return a sentence for each location with a mistake, by line; of several errors at a location, the first is kept.
 
@@ -116,7 +122,7 @@ def _parse(path: Path, text: str) -> tuple[yaml.Node, dict[Any, Any]]:
     """Return the root of the file's nodes, which have lines, and its content; raises InputError."""
     try:
         loader = _Loader(text)
-        root = loader.get_single_node()
+        root = loader.get_single_node() or yaml.compose("{}", _Loader)  # only comments
         if not isinstance(root, yaml.MappingNode):
             raise InputError(f"{path}:1: the file must consist of keys and values, such as `name: nightly`")
         for location, node in _scalars(root):
@@ -192,7 +198,7 @@ def _read_text(path: Path) -> str:
             raise InputError(f"{path}: larger than {_MAX_BYTES >> 10} KiB; pass a file that is written by hand")
         return content.decode().removeprefix("\ufeff")
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+        raise InputError(f"{path}: no such file; `etfarm init` writes files to begin with") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from None
 
@@ -222,22 +228,35 @@ def _advice(error: ErrorDetails, model: type[BaseModel], node: yaml.Node) -> str
     """Return what is wrong at a node and, as far as pydantic's message lacks it, what is written there."""
     if error["type"] == "extra_forbidden":
         keys = _keys_at(model, error["loc"][:-1])
-        return f"unknown key; the keys are {', '.join(keys)}{did_you_mean(str(error['loc'][-1]), keys)}"
+        return "unknown key" + (did_you_mean(str(error["loc"][-1]), keys) or f"; the keys are {', '.join(keys)}")
     if error["type"] == "missing":
         return "required key is missing"
     if error["type"] == "model_type":
         return "must consist of keys and values"
     if error["type"] == "literal_error" and error["ctx"]["expected"] == "True":
         return "must be true, or the key must be removed"
+    if error["type"] == "path_type":
+        return f"must be one path, written as text, not {excerpt(str(error['input']), 60)}"
     message = _NOT_A_NUMBER.get(error["type"]) or error["msg"].removeprefix("Value error, ")
     written = error["input"]
     is_simple = isinstance(written, str | int | float | bool)
     is_shown = is_simple and not re.search(rf"(?<!\w){re.escape(str(written))}(?!\w)", message)
     message = f"{message[:1].lower()}{message[1:]}"
+    if _is_secret(error["loc"], model):
+        return f"{message}; write one text in quotes"
     is_number = isinstance(written, int | float) and error["type"] == "string_type"
     if isinstance(node, yaml.ScalarNode) and (is_number or (isinstance(written, bool) and node.tag == _BOOL)):
         return f'{message}, not {node.value}; write "{node.value}" in quotes if it is a text'
-    return f"{message}{f', not {written!r}' if is_shown else ''}"
+    if not is_shown:
+        return message
+    if isinstance(written, str):
+        written = mask_credentials(written)
+    return f"{message} (written: {written!r})" if "; " in message else f"{message}, not {written!r}"
+
+
+def _is_secret(key_path: _Path, model: type[BaseModel]) -> bool:
+    field = model.model_fields.get(str(key_path[0])) if key_path else None
+    return field is not None and SecretStr in _nested_types(field.annotation)
 
 
 def _keys_at(model: type[BaseModel], key_path: _Path) -> list[str]:

@@ -14,7 +14,7 @@ from devices.device import Device
 from devices.errors import DeviceRefused, InputError
 from devices.local import LocalDevice
 from devices.platform import SIMULATED, Platform
-from devices.ssh.config import SshAddress, resolve
+from devices.ssh.config import IdentityFile, KnownHosts, Port, ProxyJump, SshAddress, SshConfig, User, resolve
 from devices.start_limits import Limits
 from devices.suggest import did_you_mean
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 Transport = Literal["local", "ssh", "adb", "simulated"]
 
-# The fields that only some transports support. A new transport is a package like devices/adb, its fields here, and its
+# The keys that only some transports have. A new transport is a package like devices/adb, its keys here, and its
 # branch of `open_device`.
-_FIELDS: dict[Transport, set[str]] = {
+TRANSPORT_KEYS: dict[Transport, set[str]] = {
     "local": set(),
     "ssh": set(SshAddress.model_fields),
     "adb": {"address", "serial", "adb_server_port", "via"},
@@ -45,44 +45,83 @@ class DeviceSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(description="permanent name; results are stored under it")
-    transport: Transport
-    labels: dict[str, str] = Field(default_factory=dict, description="labels that sweeps select devices by")
-    site: str | None = Field(default=None, description="where the device is; see `labs`")
-    root: str | None = Field(default=None, description="absolute folder on the device that belongs to the farm")
-    launcher: list[str] = Field(default_factory=list, description="words before every runner command")
+    name: str = Field(description="Permanent name; results are stored under it.", examples=["pixel-1"])
+    transport: Transport = Field(
+        description="How it is reached: local is this machine; ssh, adb; simulated replays a session.", examples=["ssh"]
+    )
+    labels: dict[str, str] = Field(
+        default_factory=dict, description="Labels by which sweeps select devices.", examples=[{"tier": "nightly"}]
+    )
+    site: str | None = Field(
+        default=None,
+        description="Where the device is; a worker reaches that of a lab, see `labs`.",
+        examples=["berlin"],
+    )
+    root: str | None = Field(
+        default=None,
+        description="Absolute folder on the device that belongs to the farm. Default: one in its temporary folder.",
+        examples=["/data/local/tmp/etfarm"],
+    )
+    launcher: list[str] = Field(
+        default_factory=list,
+        description="Words before every runner command. They belong to the cell.",
+        examples=[["nice", "-n", "10"]],
+    )
     cpu_affinity: list[Annotated[int, Field(ge=0)]] = Field(
-        default_factory=list, description="CPU affinity: cores that runners are bound to (Linux and Android)"
+        default_factory=list,
+        description="Cores that runners are bound to, on Linux and Android. They belong to the cell.",
+        examples=[[4, 5]],
     )
     platform: Platform | None = Field(
-        default=None, description="platform of its runner, if it differs from the device's"
+        default=None,
+        description="Platform of its runner. Default: that of the device.",
+        examples=["linux-aarch64"],
     )
-    emulated: bool = Field(default=False, description="true if its times are meaningless; they are never ranked")
-    limits: Limits = Limits()
+    emulated: bool = Field(
+        default=False,
+        description="Whether its times are meaningless; they are never ranked. Default of simulated devices: true.",
+        examples=[True],
+    )
+    limits: Limits = Field(
+        default=Limits(),
+        description="Conditions that it must stay within; a limit of the sweep replaces the same one here.",
+        examples=[{"min_battery_percent": 50}],
+    )
     store_limit_bytes: Annotated[int, Field(gt=0)] = Field(
         default=4 << 30,
-        description="space on the device for runners and models; the least recently used are removed first",
+        description="Space on the device for runners and models; the least recently used are removed first.",
+        examples=[2_000_000_000],
     )
 
-    address: str | None = Field(default=None, description="ssh: host or ssh_config alias; adb: host:port")
-    port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    user: str | None = None
-    identity_file: Path | None = Field(default=None, description="private key; default: the agent and ~/.ssh")
-    known_hosts: Path | None = Field(default=None, description="default: ~/.ssh/known_hosts")
-    ssh_config: Path | None = Field(default=None, description="default: ~/.ssh/config")
-    proxy_jump: str | None = Field(default=None, description="jump host: [user@]host[:port] or alias")
-    serial: str | None = Field(default=None, description="adb: as `adb devices` lists it")
+    address: str | None = Field(
+        default=None,
+        description="Host name or alias of ssh_config; of a phone on the network host:port, 5555 without a port.",
+        examples=["mac-m4.lab"],
+    )
+    port: Port = None
+    user: User = None
+    identity_file: IdentityFile = None
+    known_hosts: KnownHosts = None
+    ssh_config: SshConfig = None
+    proxy_jump: ProxyJump = None
+    serial: str | None = Field(
+        default=None, description="Serial number, as `adb devices` lists it.", examples=["8A1X0EXMPL"]
+    )
     adb_server_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
-        default=None, description="port of a private adb server; default: adb's setting, usually 5037"
+        default=None, description="Port of a private adb server. Default: adb's setting, usually 5037.", examples=[5038]
     )
     via: SshAddress | None = Field(
-        default=None, description="adb: SSH host whose adb server has the phone; [user@]host[:port], or keys as of ssh"
+        default=None,
+        description="SSH host whose adb server has the phone: [user@]host[:port], or keys as of ssh.",
+        examples=["lab@bench-7.example.org"],
     )
     count: Annotated[int, Field(ge=1, le=9999)] | None = Field(
-        default=None, description="simulated: so many devices instead of one; their names end with -001, -002, ..."
+        default=None,
+        description="So many devices instead of one; their names end with -001, -002, ...",
+        examples=[100],
     )
     seconds: Annotated[float, Field(ge=0, le=3600)] = Field(
-        default=1.0, description="simulated: how long each session lasts"
+        default=1.0, description="How long each session lasts.", examples=[0.2]
     )
 
     @model_validator(mode="before")
@@ -105,9 +144,9 @@ class DeviceSpec(BaseModel):
 
     @model_validator(mode="after")
     def _keys_fit_transport(self) -> Self:
-        restricted = set().union(*_FIELDS.values())
-        for field in sorted((restricted - _FIELDS[self.transport]) & self.model_fields_set):
-            owners = " and ".join(name for name, fields in _FIELDS.items() if field in fields)
+        restricted = set().union(*TRANSPORT_KEYS.values())
+        for field in sorted((restricted - TRANSPORT_KEYS[self.transport]) & self.model_fields_set):
+            owners = " and ".join(name for name, fields in TRANSPORT_KEYS.items() if field in fields)
             raise ValueError(f"`{field}` is for {owners} devices, but `{self.name}` is {self.transport}; remove it")
         if self.transport == "ssh" and not self.address:
             raise ValueError(f"the ssh device `{self.name}` needs an `address`: a host name or an ssh_config alias")
@@ -133,6 +172,11 @@ class DeviceSpec(BaseModel):
         names = [f"{self.name}-{number:03}" for number in range(1, self.count + 1)]
         return [self.model_copy(update={"name": name, "count": None}) for name in names]
 
+    @property
+    def implied_platform(self) -> Platform | None:
+        """The platform that the entry tells before the device answers: what adb reaches is Android."""
+        return self.platform or ("android-arm64" if self.transport == "adb" else None)
+
     def selectable_labels(self) -> dict[str, str]:
         """Return what a sweep's selector can match: labels, and name, transport and site, which replace such labels."""
         named = {"name": self.name, "transport": self.transport} | ({"site": self.site} if self.site else {})
@@ -152,9 +196,13 @@ class Inventory(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     labs: list[str] = Field(
-        default_factory=list, description="sites whose devices are reached by a worker there: `etfarm server lab SITE`"
+        default_factory=list,
+        description="Sites whose devices are reached by a worker there: `etfarm server lab SITE`.",
+        examples=[["berlin"]],
     )
-    devices: list[DeviceSpec] = Field(min_length=1)
+    devices: list[DeviceSpec] = Field(
+        min_length=1, description="The devices.", examples=[[{"name": "this-machine", "transport": "local"}]]
+    )
 
     @field_validator("labs")
     @classmethod
@@ -190,7 +238,7 @@ class Inventory(BaseModel):
 def load_inventory(path: Path) -> Inventory:
     """Read an inventory, without this machine's lab (ETFARM_SITE) in `labs`; raises InputError with file and line."""
     if not path.exists():
-        raise InputError(f"{path}: no such inventory; pass one with --inventory")
+        raise InputError(f"{path}: no such inventory; pass another with --inventory; `etfarm init FOLDER` writes one")
     from devices.settings import settings  # slow to import
 
     inventory = load_checked(path, Inventory)
@@ -262,7 +310,7 @@ def launch_prefix(spec: DeviceSpec, system: str | None) -> list[str]:
 
 
 def ssh_address(spec: DeviceSpec) -> SshAddress:
-    return SshAddress.model_validate(spec.model_dump(include=_FIELDS["ssh"]))
+    return SshAddress.model_validate(spec.model_dump(include=TRANSPORT_KEYS["ssh"]))
 
 
 def adb_serial(spec: DeviceSpec) -> str:

@@ -39,7 +39,7 @@ class LocalDevice(Device):
                 start_new_session=True,
             )
         except OSError as error:
-            raise DeviceRefused(self.name, f"cannot start `{argv[0]}` ({error.strerror})") from None
+            raise DeviceRefused(self.name, f"cannot start `{argv[0]}` ({error.strerror})", "correct PATH") from None
         with process:  # closes pipes that a descendant outside the group may still hold open
             try:
                 stdout, stderr = self._read_until_end(process, argv, end)

@@ -122,10 +122,12 @@ def probe(device: Device) -> None:
     try:
         result = device.run(["true"], deadline_s=PROBE.timeout_s)
     except DeadlineExceeded:
-        raise DeviceLost(device.name, f"did not run `true` within {PROBE.timeout_s:g} s") from None
+        cause = f"did not run `true` within {PROBE.timeout_s:g} s"
+        raise DeviceLost(device.name, cause, "check what else runs on it, or restart it") from None
     if result.exit_code != 0:
         printed = result.stderr.decode(errors="replace").strip()
-        raise DeviceRefused(device.name, f"`true` ended with {result.exit_code or result.signal} ({printed})")
+        cause = f"`true` ended with {result.exit_code or result.signal} ({printed})"
+        raise DeviceRefused(device.name, cause, "log in to it, and correct what its shell runs at the start")
 
 
 def probe_with_retry(device: Device, within_s: float | None = None) -> None:

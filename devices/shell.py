@@ -80,7 +80,7 @@ def call(device: Device, argv: Sequence[str], *, policy: Policy | None = None) -
         result = device.run(argv, deadline_s=deadline_s)
     except DeadlineExceeded:
         cause = f"a housekeeping command did not end within {deadline_s:g} s"
-        raise DeviceLost(device.name, cause) from None
+        raise DeviceLost(device.name, cause, "check what else runs on it, then try again") from None
     if len(result.stdout) > _MAX_OUTPUT_BYTES:
         cause = f"a housekeeping command printed {len(result.stdout)} bytes; the limit is {_MAX_OUTPUT_BYTES}"
         raise DeviceError(device.name, cause)
@@ -89,7 +89,8 @@ def call(device: Device, argv: Sequence[str], *, policy: Policy | None = None) -
     printed = " ".join(result.stderr[:_MAX_ERROR_BYTES].decode(errors="replace").split())
     if "No space left" in printed:
         raise NoSpaceOnDevice(device.name, f"its disk is full under {device.root}", "free space there")
-    raise DeviceError(device.name, f"a housekeeping command ended with {result.exit_code or result.signal}: {printed}")
+    cause = f"a housekeeping command ended with {result.exit_code or result.signal}: {printed}"
+    raise DeviceError(device.name, cause, f"if its user cannot write {device.root}, set `root` in its inventory entry")
 
 
 def parse_integer(word: str) -> int | None:

@@ -23,20 +23,39 @@ class Limits(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    max_temperature_c: float | None = None
-    max_thermal_status: Annotated[int, Field(ge=0)] | None = None
-    min_battery_percent: Percent | None = None
-    max_load_1m: Above0 | None = None
-    min_free_memory_mb: Above0 | None = None
-    max_swap_used_mb: Annotated[float, Field(ge=0)] | None = None
-    """Not for Android, which always compresses idle memory into its swap."""
-    max_die_c: float | None = None
-    """Of the processor, before a session only: the model itself heats it."""
-    max_background_cpu_percent: Annotated[float, Field(gt=0, le=100)] | None = None
-    """Of all cores, before a session only, sampled for half a second (macOS: one second)."""
-    max_slowdown_percent: Above0 | None = None
-    """Of the runner's calibration load, before a session only, above this device's time when it is cool; 5 detects
-    throttling that no sensor reports."""
+    max_temperature_c: float | None = Field(
+        default=None,
+        description="Temperature: of Android the skin, else the battery; of Linux the hottest zone.",
+        examples=[45],
+    )
+    max_thermal_status: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="Thermal status on the scale of the system, 0 to 6.", examples=[1]
+    )
+    min_battery_percent: Percent | None = Field(default=None, description="Charge of the battery.", examples=[40])
+    max_load_1m: Above0 | None = Field(default=None, description="Load average of the last minute.", examples=[1.5])
+    min_free_memory_mb: Above0 | None = Field(default=None, description="Free memory.", examples=[1500])
+    max_swap_used_mb: Annotated[float, Field(ge=0)] | None = Field(
+        default=None,
+        description="Used swap; not of Android, which always compresses idle memory into its swap.",
+        examples=[100],
+    )
+    max_die_c: float | None = Field(
+        default=None,
+        description="Hottest sensor of the processor, on Linux and Android; macOS shows it to root only. Before a "
+        "session only: the model itself heats it.",
+        examples=[60],
+    )
+    max_background_cpu_percent: Annotated[float, Field(gt=0, le=100)] | None = Field(
+        default=None,
+        description="Busy share of all cores over 0.5 s (macOS: 1 s), before a session only.",
+        examples=[10],
+    )
+    max_slowdown_percent: Above0 | None = Field(
+        default=None,
+        description="Time of the runner's calibration load above that of the cool device, before a session only. 5 "
+        "detects throttling that no sensor reports.",
+        examples=[5],
+    )
 
 
 @dataclass(frozen=True)

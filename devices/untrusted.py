@@ -28,6 +28,7 @@ _ACTING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
 _LINE_BREAKS = re.compile("[\t-\r\x1c-\x1f\x85\u2028\u2029]")
+_CREDENTIALS = re.compile(r"[^\s:/@]*:.*@", re.DOTALL)
 _MAX_VALUE_CHARS = 40
 _BLOCK_BYTES = 1 << 20
 _NOT_REGULAR = errno.EOPNOTSUPP
@@ -57,6 +58,14 @@ def excerpt(text: str, max_chars: int = 300) -> str:
     """Return text from a file or a device as a part of a sentence: sanitized, on one line, cut if it is long."""
     line = sanitize(" ".join(text[: 4 * max_chars].split()))
     return line if len(line) <= max_chars else f"{line[:max_chars]}..."
+
+
+def mask_credentials(text: str) -> str:
+    """Mask the name and password of a text that was meant as a URL; one that is wrong may have another scheme or none.
+
+    A password may contain what ends one in a URL, so all up to the last @ counts as one.
+    """
+    return _CREDENTIALS.sub("***@", text)
 
 
 def parse_json(content: str | bytes) -> Any:

@@ -20,6 +20,7 @@ from devices.untrusted import sanitize_line
 from flows.device.states import DeviceState
 from flows.formatting import page_link, report_link
 from flows.progress import board
+from flows.status.expected_time import StepProgress
 from tasks.pages.comparison import night_markdown, verdict_row
 from tasks.results.addresses import night_page
 from tasks.results.night import night_headline
@@ -46,20 +47,25 @@ def progress_table() -> Iterator[None]:
 
 def _show_steps(ended: threading.Event) -> None:
     """Send the table `progress` whenever a step has changed, until `ended` is set, and then once more."""
-    sent_steps: list[dict[str, Any]] = []
+    sent: list[dict[str, Any]] = []
     table: UUID | None = None
     has_ended = False
     while not has_ended:
-        has_ended = ended.wait(_PAUSE_S + _PAUSE_PER_STEP_S * len(sent_steps))
-        if (steps := board.steps()) == sent_steps:
+        has_ended = ended.wait(_PAUSE_S + _PAUSE_PER_STEP_S * len(sent))
+        if (rows := _plain_rows(_rows(board.steps()))) == sent:  # also if an end has passed meanwhile
             continue
         with _ignoring_server_errors(), get_client(sync_client=True) as client:
             if table is None:
-                text = "Items done and failed of each step; a device's are its sessions"
-                table = cast(UUID, create_table_artifact(_plain_rows(steps), key="progress", description=text))
+                text = "Items done and failed of each step; a device's are its sessions, with their expected end"
+                table = cast(UUID, create_table_artifact(rows, key="progress", description=text))
             else:
-                client.update_artifact(table, ArtifactUpdate(data=json.dumps(_plain_rows(steps))))
-            sent_steps = steps
+                client.update_artifact(table, ArtifactUpdate(data=json.dumps(rows)))
+            sent = rows
+
+
+def _rows(steps: list[StepProgress]) -> list[dict[str, Any]]:
+    names = ("step", "lab", "done", "of", "failed", "doing")
+    return [{name: getattr(step, name) for name in names} | {"until": str(step.end or "")} for step in steps]
 
 
 def show_markdown(markdown: str, key: str, description: str) -> None:

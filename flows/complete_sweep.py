@@ -8,11 +8,14 @@ from flows.comparison.same_night import same_night_jobs
 from flows.device.job import DeviceJob, DeviceTally, SweepJob
 from flows.device_selection import SweepRequest
 from flows.export_queue import ExportQueue
+from flows.status.running_sweeps import forget_stopped
 from flows.sweep_result import SweepResult, notify_end, notify_of_error, read_verdicts
 from flows.warehouse.publish import load_store, write_report
 from flows.warehouse.readable import open_once
 from sql.errors import WarehouseError
+from tasks.bundle.runtime import parse_runtime
 from tasks.measure.health import Registry
+from tasks.measure.needed_exports import leave_out_unneeded, runnable_everywhere
 from tasks.measure.prepare import (
     ExportSnapshot,
     Probe,
@@ -24,6 +27,7 @@ from tasks.measure.prepare import (
 )
 from tasks.measure.sweep_plan import SweepPlan
 from tasks.pages.report import record_dropped
+from tasks.store.skipped import record_skipped, skipped_models
 
 
 def result_if_complete(request: SweepRequest) -> SweepResult | None:
@@ -36,6 +40,8 @@ def result_if_complete(request: SweepRequest) -> SweepResult | None:
         if (planned := _complete_plan(request)) is None:
             return None
         plan, jobs = planned
+        not_planned = [each for job in jobs for each in job.skipped]
+        record_skipped(workspace.store, sweep_id, skipped_models(plan.exports.skipped) + not_planned)
         if load_store(workspace, sweep_id).refused:
             return None
         with open_once(workspace):
@@ -50,9 +56,18 @@ def result_if_complete(request: SweepRequest) -> SweepResult | None:
         DeviceTally(name, already_done=each.already_done, not_needed=len(each.remaining))
         for name, each in plan.devices.items()
     ]
-    result = SweepResult(sweep_id, tallies, plan.exports.skipped, request.fail_on, verdicts=verdicts, report=report)
+    result = SweepResult(
+        sweep_id,
+        tallies,
+        plan.exports.skipped,
+        request.fail_on,
+        verdicts=verdicts,
+        report=report,
+        not_planned=[sentence for job in jobs for sentence in job.skip_reasons],
+    )
     with notify_of_error(sweep_id):
         notify_end(result, workspace)
+    forget_stopped(workspace, sweep_id)
     return result
 
 
@@ -71,12 +86,15 @@ def _complete_plan(request: SweepRequest) -> tuple[SweepPlan, list[DeviceJob]] |
     exports = ExportSnapshot(
         {(model.name, recipe): verified_export_status(model, recipe, settings) for model, recipe in request.spec.pairs}
     )
-    if exports.pending:
+    if any(parse_runtime(model).delegate in runnable_everywhere(request.spec) for model, _ in exports.pending):
         return None
     registry = Registry(workspace.registry)
     with ThreadPoolExecutor(len(devices)) as pool:
         probes = list(pool.map(lambda device: probe_device(device, registry, answer_s=0), devices))
     if any(probe.unusable or probe.platform is None for probe in probes):
+        return None
+    exports = leave_out_unneeded(exports, request.spec, [probe.platform for probe in probes], workspace.runners)
+    if exports.pending:
         return None
     jobs = [_build_job(request, probe, exports) for probe in probes]
     plan = SweepPlan(request.sweep, exports, {job.device.name: job.plan_now() for job in jobs})

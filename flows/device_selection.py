@@ -1,6 +1,5 @@
 """Select the devices of a sweep from the inventory."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from devices.errors import InputError, Mistakes
 from devices.inventory import DeviceSpec, load_inventory
+from devices.settings import settings
 from tasks.bundle.record import SweepNight
-from tasks.measure.sweep_file import SweepFilter, SweepSpec, select_names, selector_mismatches
+from tasks.measure.sweep_file import SweepSpec
+from tasks.measure.sweep_filter import SweepFilter, select_names, selector_mismatches
 from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ class SweepRequest:
 
 
 def inventory_path(inventory_file: str | None) -> str:
-    """Return the given inventory file, else that of ETFARM_INVENTORY (a worker has no option), else the default."""
-    return inventory_file or os.environ.get("ETFARM_INVENTORY") or "deployments/inventories/local.yaml"
+    """Return the given inventory file, else that of the settings, since a worker has no option."""
+    return inventory_file or str(settings().inventory)
 
 
 def match_devices(spec: SweepSpec, inventory_file: str, only: Sequence[str] = ()) -> DeviceSelection:

@@ -8,7 +8,7 @@ work. The table `progress` of the flow run shows the present work of each device
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,9 +31,19 @@ from tasks.bundle.cell import Use
 from tasks.bundle.record import SessionRecord
 from tasks.export.entry import ModelEntry
 from tasks.export.exported import NotApplicableError
+from tasks.export.process.run import end_server
 from tasks.measure import prometheus
 from tasks.measure.health import Registry
-from tasks.measure.prepare import ExportSettings, ExportStatus, Probe, build_runners, make_export, probe_device
+from tasks.measure.prepare import (
+    ExportSettings,
+    ExportStatus,
+    Pair,
+    Probe,
+    build_runners,
+    export_settings,
+    make_export,
+    probe_device,
+)
 from tasks.measure.sweep_file import SweepSpec
 from tasks.store.workspace import Workspace
 
@@ -87,6 +97,21 @@ def export_step(model: ModelEntry, precision: str, settings: ExportSettings, exp
     ready = "; ".join(["ready", *cases[0].notes])
     board.done("export", f"{title}: {ready}", item=title)
     return Completed(message=ready)
+
+
+def start_exports(spec: SweepSpec, workspace: Workspace, exports: ExportQueue) -> dict[Pair, PrefectFuture[Any]]:
+    """Start to export each pair of a sweep; return the steps."""
+    settings = export_settings(spec, workspace)
+    return {(model.name, recipe): export_step.submit(model, recipe, settings, exports) for model, recipe in spec.pairs}
+
+
+def wait_for_exports(steps: Mapping[Pair, PrefectFuture[Any]], exports: ExportQueue) -> None:
+    """Wait for all export steps, fail the exports of those that stopped unexpectedly, and end the export server."""
+    for (model_name, recipe), step in steps.items():
+        step.wait()
+        cause = f"{model_name} {recipe}: the export step itself failed ({step.state.message})"
+        exports.fail((model_name, recipe), cause)  # unless it has ended
+    end_server()
 
 
 @task(task_run_name="probe {device.name}", cache_policy=NO_CACHE)

@@ -5,6 +5,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from devices.settings import settings
+from tasks.results.text import numbered
 
 _MAX_NAMED = 3
 
@@ -25,6 +26,11 @@ def format_counts(counts: Mapping[str, int]) -> str:
     """Return counts as text, without zeros: `24 succeeded, 1 already done`; `nothing to do` if all are zero."""
     counted = [f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count]
     return ", ".join(counted) or "nothing to do"
+
+
+def others_text(count: int) -> str:
+    """Return how many sessions of a night do not count as measured, since their program or runner is not today's."""
+    return f"{numbered(count, 'session')} of this night not counted: of another program or runner"
 
 
 def report_link(html: Path) -> str:

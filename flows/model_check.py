@@ -1,7 +1,7 @@
 """Check one model: export it, run it on this machine, and report what was delegated and the time of the rest."""
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,15 +14,18 @@ from devices.start_limits import Limits
 from flows.progress import export_status
 from sql.schema import is_scalar_operator
 from tasks.bundle.accuracy import Accuracy, samples_sentence
-from tasks.bundle.cell import AS_IS, Cell
+from tasks.bundle.cell import AS_IS, Cell, Use
+from tasks.bundle.delegates import needed_backends
 from tasks.bundle.record import SessionRecord
 from tasks.bundle.robust_statistics import MIN_SESSIONS
+from tasks.bundle.runtime import parse_runtime
 from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import read_etdump
 from tasks.export.entry import EXPORT_DEADLINE_S, ExportRequest, ModelEntry
 from tasks.export.export import export_cases
-from tasks.export.exported import Export, ExportError
+from tasks.export.exported import Export, ExportError, needed_delegate
 from tasks.judge.operators.advice import HEAVY_SHARE, advice_text, operator_word
+from tasks.measure.matrix_rules import why_no_runner
 from tasks.measure.plan import plan_session
 from tasks.measure.session.accuracy import format_inaccuracy
 from tasks.measure.session.context import SessionContext, why_no_backend
@@ -30,6 +33,7 @@ from tasks.measure.session.measure import measure
 from tasks.measure.sweep_night import sweep_night
 from tasks.rows.shares import SessionTimes, Share, cell_sessions, session_times, share
 from tasks.runner.build import build_runner
+from tasks.runner.manifest import Runner, find_runner
 from tasks.runner.toolchain import host_platform
 from tasks.store.files import work_folder
 from tasks.store.local_store import LocalStore
@@ -65,6 +69,8 @@ class CheckedCase:
     portable_share: Share | None = None
     portable: list[PortableOperator] = field(default_factory=list)
     """In descending order of their time."""
+    not_run: str | None = None
+    """Why this machine cannot execute programs of the stated delegate; None if it can. Then there are no records."""
 
     @property
     def record(self) -> SessionRecord:
@@ -73,7 +79,7 @@ class CheckedCase:
     @property
     def has_time(self) -> bool:
         """Whether all its sessions succeeded, so that it has a time."""
-        return self.record.status == "succeeded"
+        return not self.not_run and self.record.status == "succeeded"
 
     @property
     def exported_portable(self) -> list[dict[str, Any]]:
@@ -84,6 +90,8 @@ class CheckedCase:
     def problem(self) -> str | None:
         """Why a sweep would exclude its times: no result, random or inaccurate outputs; None if it would use them."""
         notes = self.export.fault_notes
+        if self.not_run:
+            return "; ".join(notes) or None
         if not self.has_time:
             return "; ".join([f"{self.record.status}: {self.record.reason}", *notes])
         causes = [format_inaccuracy([record.accuracy or () for record in self.records])]
@@ -96,7 +104,7 @@ class CheckedCase:
     @property
     def samples(self) -> Accuracy | None:
         """The figures of the entry's samples; None without any, or if this machine could not execute the program."""
-        return next((row for row in self.record.accuracy or () if row.samples), None)
+        return next((row for record in self.records[-1:] for row in record.accuracy or () if row.samples), None)
 
     @property
     def _remedy(self) -> str:
@@ -133,7 +141,10 @@ def check_model(
         exports = export_cases(
             ExportRequest(model, precision, workspace.exports, deadline_s=deadline_s), on_step=tell_step
         )
-    runner = build_runner(host_platform(), workspace.runners)
+    runner, not_run = _find_runner(exports, workspace, tell)
+    if runner is None:
+        yield from (CheckedCase(export, [], not_run=not_run) for export in exports)
+        return
     if cause := next(filter(None, (why_no_backend(export, runner) for export in exports)), None):
         raise ExportError(cause)
     spec = DeviceSpec(name=platform.node() or "this-machine", transport="local")
@@ -154,6 +165,25 @@ def check_model(
                 device, spec, facts, export, runner, Limits(), _DEADLINE_S, settle_s=0, registry=workspace.registry
             )
             yield _run_case(context, lease, folder)
+
+
+def _find_runner(
+    exports: Sequence[Export], workspace: Workspace, tell: Callable[[str], None]
+) -> tuple[Runner | None, str | None]:
+    """Return the runner of this machine for a model, built if it has none; or why it cannot have one for its delegate.
+
+    A .pte file whose entry states no delegate gets one by what its program calls, if there can be one.
+    """
+    host, of_name = host_platform(), parse_runtime(exports[0].model).delegate
+    delegate = of_name or next(filter(None, map(needed_delegate, exports)), None)
+    if of_name is None and why_no_runner(delegate, host):
+        delegate = None
+    registered = find_runner(workspace.runners, host, Use("sme2_off", "timing", None, delegate))
+    if why := why_no_runner(delegate, host):
+        return (registered, None) if registered else (None, why)
+    if registered is None:
+        tell("the runner of this machine is built, once for this data folder; it takes a minute")
+    return build_runner(host, workspace.runners, backends=needed_backends(delegate) or ()), None
 
 
 def _run_case(context: SessionContext, lease: Lease, folder: Path) -> CheckedCase:

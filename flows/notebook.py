@@ -18,9 +18,9 @@ from flows.warehouse.readable import readable_warehouse, warehouse_reader
 from sql.cage.warm import WarmCage
 from sql.schema import identifier
 from sql.warehouse import query_errors
-from tasks.results.changes import write_pair
 from tasks.results.compare import compare_arms
 from tasks.results.explanation import Explanation, explain
+from tasks.results.pair_json import write_pair
 from tasks.store.workspace import Workspace
 
 
@@ -54,10 +54,7 @@ class Farm:
 
     def views(self) -> pd.DataFrame:
         """Return the columns `view_name` and `comment`, a row per view."""
-        return self.sql(
-            "SELECT view_name, comment FROM duckdb_views() "
-            "WHERE NOT internal AND NOT starts_with(view_name, '_') ORDER BY view_name"
-        )
+        return self.sql("SELECT view_name, comment FROM duckdb_views() WHERE comment IS NOT NULL ORDER BY view_name")
 
     def view(self, name: str) -> pd.DataFrame:
         """Return all rows of a view; raises InputError if there is none of this name."""

@@ -1,15 +1,21 @@
 """The progress of a sweep on the terminal; the flows also report it to Prefect's UI."""
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.table import Column
 from rich.text import Text
 
 from devices.untrusted import sanitize_line
+from flows.status.expected_time import ExpectedEnd, StepProgress
 from flows.terminal import show_above
+
+_SILENCE_S = 60.0
+_MIN_WIDTH_WITH_BARS, _BAR_CHARS = 100, 20
 
 
 def _joined_work(task: Task) -> str:
@@ -23,8 +29,15 @@ class _PlainColumn(TextColumn):
 
 
 class _DoingColumn(TextColumn):
+    """The only column that becomes narrower where the terminal has no space for all."""
+
     def render(self, task: Task) -> Text:
-        return Text(sanitize_line(_joined_work(task)))
+        return Text(sanitize_line(_joined_work(task)), no_wrap=True, overflow="ellipsis")
+
+
+class _EndColumn(TextColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"until {task.fields['end']}" if task.fields["end"] else "")
 
 
 class _Bars(Progress):
@@ -38,7 +51,9 @@ class _Bars(Progress):
         """Draw nothing: a clock does. Otherwise all bars would be drawn whenever one is added."""
 
     def add(self, step: str) -> None:
-        number = self.add_task(step, total=0, failed=0, doing={}, lab="")
+        # Without a terminal, rich would print the bars once at the end.
+        visible = self.console.is_terminal
+        number = self.add_task(step, total=0, visible=visible, failed=0, doing={}, lab="", end=None, has_ended=False)
         self.by_step[step] = self.tasks[number]
 
 
@@ -47,12 +62,15 @@ class Board:
 
     def __init__(self) -> None:
         self._progress = _Bars(disable=True)
+        self._printed_at = 0.0
 
     @contextlib.contextmanager
     def display(self, console: Console) -> Iterator[None]:
         """Draw the bars on `console` while the block runs; without a terminal, print a line per change instead."""
         title = _PlainColumn("{task.description}", markup=False)
-        columns = (title, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), _DoingColumn(""))
+        counts = [each(table_column=Column(no_wrap=True)) for each in (MofNCompleteColumn, TimeElapsedColumn)]
+        bars = [BarColumn(_BAR_CHARS)] if console.width >= _MIN_WIDTH_WITH_BARS else []
+        columns = (title, *bars, *counts, _EndColumn(""), _DoingColumn("", table_column=Column()))
         # Drawing a hundred bars takes as much time as the farm's other work.
         is_drawn = console.is_terminal
         with _Bars(*columns, console=console, auto_refresh=is_drawn, refresh_per_second=2) as self._progress:
@@ -69,25 +87,41 @@ class Board:
         """Print a line, also above bars that are drawn."""
         self._print(line, always=True)
 
-    def steps(self) -> list[dict[str, Any]]:
-        """Return a row per step, also if nothing is drawn: items done, planned (`of`) and failed, and what it does."""
+    def steps(self) -> list[StepProgress]:
+        """Return the present progress of each step, also if nothing is drawn."""
         return [
-            {
-                "step": task.description,
-                "lab": task.fields["lab"],
-                "done": int(task.completed),
-                "of": int(task.total or 0),
-                "failed": task.fields["failed"],
-                "doing": _joined_work(task),
-            }
+            StepProgress(
+                step=task.description,
+                lab=task.fields["lab"],
+                done=int(task.completed),
+                of=int(task.total or 0),
+                failed=task.fields["failed"],
+                doing=_joined_work(task),
+                end=task.fields["end"],
+                has_ended=task.fields["has_ended"],
+            )
             for task in self._progress.tasks
         ]
+
+    def remind(self, line: str) -> None:
+        """Print a line if there is no terminal and nothing was printed for a minute."""
+        if time.monotonic() - self._printed_at >= _SILENCE_S:
+            self._print(line, always=False)
 
     def expect(self, step: str, total: int, lab: str = "") -> None:
         """Open the bar of `step`, or reset it, with `total` items; `lab` names the lab that does them."""
         if self._task(step) is None:
             self._progress.add(step)
-        self._update(step, f"{total} to do" if total else "", completed=0, total=total, failed=0, doing={}, lab=lab)
+        self._update(
+            step,
+            f"{total} to do" if total else "",
+            completed=0,
+            total=total,
+            failed=0,
+            doing={},
+            lab=lab,
+            has_ended=False,
+        )
 
     def reduce(self, step: str, count: int, why: str) -> None:
         """Take `count` items off the total of `step`, and print why."""
@@ -102,6 +136,14 @@ class Board:
         if task := self._task(step):
             task.fields["doing"][item] = what
         self._update(step, f"{what} ..." if in_log else "")
+
+    def set_end(self, step: str, end: ExpectedEnd | None) -> None:
+        """Show when `step` is expected to end."""
+        self._update(step, end=end)
+
+    def finish(self, step: str) -> None:
+        """Show that `step` has ended, although items may be left."""
+        self._update(step, end=None, has_ended=True, doing={})
 
     def done(self, step: str, what: str, *, item: str = "", failed: bool = False) -> None:
         """Count one item of `step` as done; a failure is also printed."""
@@ -119,12 +161,13 @@ class Board:
         if task := self._task(step):
             self._progress.update(task.id, **changes)
             if line:
-                self._print(f"{step}: {line}", always=always)
+                self._print(f"{step}: {line}", always=always, is_failure=always)
 
-    def _print(self, line: str, *, always: bool = False) -> None:
+    def _print(self, line: str, *, always: bool = False, is_failure: bool = False) -> None:
         """Print a line if `always`, or if there is no terminal (a log file, CI), where lines replace the bars."""
         if not self._progress.disable and (always or not self._progress.console.is_terminal):
-            show_above(self._progress.console, line)
+            self._printed_at = time.monotonic()
+            show_above(self._progress.console, line, is_failure=is_failure)
 
 
 board = Board()

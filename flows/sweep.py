@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +15,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.artifacts import progress_table, show_report, show_verdicts
 from flows.comparison.same_night import same_night_jobs
-from flows.device.job import DeviceJob, DeviceTally, format_dropped
+from flows.device.job import DeviceJob, DeviceTally, errors_without_sessions, format_dropped
 from flows.device_selection import SweepRequest, apply_filter, inventory_path
 from flows.formatting import append_first, report_link
 from flows.json_log import log_context
@@ -23,14 +24,18 @@ from flows.server.connection import clock_difference_s, clock_warning
 from flows.server.states import end_state, state_data, step_result, user_run_name
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
+from flows.status.running_sweeps import record_progress
 from flows.sweep_dispatch import BatchDispatcher, SweepDispatcher
 from flows.sweep_result import SweepResult, log_verdicts, notify_end, notify_of_error, read_noise_lines, read_verdicts
 from flows.warehouse.publish import folder_session_id, load_store, unloadable_sessions, write_report
+from tasks.bundle.record import BundleError
 from tasks.measure.clock import finish_moment
-from tasks.measure.sweep_file import SweepFilter, read_sweep
+from tasks.measure.sweep_file import read_sweep
+from tasks.measure.sweep_filter import SweepFilter
 from tasks.measure.sweep_night import night_or_today, read_source, sweep_night
 from tasks.pages.report import record_dropped
 from tasks.results.verdicts import FailingVerdict, VerdictRow
+from tasks.store.skipped import record_skipped, skipped_models
 from tasks.store.workspace import resolve_workspace
 
 _log = logging.getLogger("flows.sweep")  # a worker loads this file under another name
@@ -66,18 +71,19 @@ def sweep(
 
     Parameters:
         sweep_file: what to measure, and how often.
-        inventory_file: the list of devices; default: ETFARM_INVENTORY, or deployments/inventories/local.yaml.
+        inventory_file: the list of devices; default: the setting `inventory`.
         again: measure again, even what was already measured on that night.
         night: the night that the results belong to, not one in the future; default: today.
-        data_dir: the folder for all results; default: ETFARM_DATA_DIR, or ./var.
-        bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the data folder.
+        data_dir: the folder for all results; default: the setting `data_dir`.
+        bundles: a folder or a URL such as s3://bucket/prefix; default: the setting `bundles`, or the data folder.
         warehouse: a DuckDB file to use instead of the data folder's.
-        fail_on: what makes the sweep Failed: regression; suspected or device, which include it; or never.
+        fail_on: what makes the end Regression: regression; suspected or device, which include it; or never.
         priority: instead of the file's: sweeps of higher priority get a device first, between two sessions of others.
         only: the part of the sweep to measure; the whole sweep, started later on that night, measures the rest.
 
-    The end state names the regressions. It is Failed, with the counts in its message, because of them (`fail_on`), or
-    if any session failed, was invalid or could not be loaded. The services of ETFARM_NOTIFY get a message at the end.
+    The end state is named Regression if `fail_on` includes a verdict of this night. Otherwise it is Failed if a session
+    failed, was invalid or could not be loaded. Its message has the counts and what got worse. The services of
+    ETFARM_NOTIFY get a message at the end.
     """
     with shutdown_handler(runtime.flow_run.id), notify_of_error(default_run_name(sweep_file, night)):
         spec, selection = apply_filter(read_sweep(Path(sweep_file)), only, inventory_path(inventory_file))
@@ -94,15 +100,21 @@ def sweep(
 def run_sweep(request: SweepRequest) -> State[Any]:
     """Run all steps of a sweep inside the present flow run, and notify; return a state that carries a `SweepEnd`."""
     sweep_id, devices = request.sweep.sweep_id, request.selection.devices
-    with log_context(sweep=sweep_id), progress_table():
-        _log.info("sweep %s on %s", sweep_id, ", ".join(device.name for device in devices))
+    names = [device.name for device in devices]
+    with (
+        log_context(sweep=sweep_id),
+        progress_table(),
+        record_progress(request.workspace, sweep_id, str(runtime.flow_run.id), names),
+    ):
+        _log.info("sweep %s on %s", sweep_id, ", ".join(names))
         if warning := clock_warning(clock_difference_s()):
             _log.warning("%s", warning)
             board.report(warning)
         finish_by = finish_moment(request.spec.finish_by)
         unloadable = step_result(check_bundles_step(request, return_state=True))
         dispatcher = SweepDispatcher(request, unloadable, finish_by)
-        tallies, errors = dispatcher.measure(), []
+        tallies = dispatcher.measure()
+        errors = _keep_skipped(request, dispatcher)
         refused = step_result(load_step(request, return_state=True))
         again = same_night_step(request, list(dispatcher.jobs.values()), return_state=True)
         if not again.is_completed():
@@ -110,21 +122,48 @@ def run_sweep(request: SweepRequest) -> State[Any]:
         elif jobs := state_data(again):
             tallies += BatchDispatcher(jobs, request.selection.labs).measure()
             refused = step_result(load_step(request, return_state=True))
-        result = _conclude(request, tallies, dispatcher.common.exports.now().skipped, refused, errors)
+        result = _conclude(request, tallies, dispatcher, refused, errors)
         if not result.is_bad:
             _log.info("%s", result.message)
         notify_end(result, request.workspace)
-        return end_state(result.end, result.message, is_bad=result.is_bad)
+        return end_state(result.end, result.message, is_bad=result.is_bad, is_regression=result.is_regression)
+
+
+def _keep_skipped(request: SweepRequest, dispatcher: SweepDispatcher) -> list[str]:
+    """Keep in the store what was not exported or planned although nothing failed, for the load; return the error."""
+    models = skipped_models(dispatcher.common.exports.now().skipped)
+    models += [each for job in dispatcher.jobs.values() for each in job.skipped]
+    try:
+        record_skipped(request.workspace.store, request.sweep.sweep_id, models)
+    except BundleError as error:
+        return [f"what was skipped could not be recorded: {error}"]
+    return []
 
 
 def _conclude(
     request: SweepRequest,
     tallies: list[DeviceTally],
-    skipped: Mapping[tuple[str, str], str],
+    dispatcher: SweepDispatcher,
     refused: Mapping[str, str],
     errors: list[str],
 ) -> SweepResult:
-    """Read the verdicts and the noise, write the report, and return the result; a step that fails adds to `errors`."""
+    """Read the verdicts and the noise, write the report, and return the result; a step that fails adds to `errors`.
+
+    Without a session there is nothing to read.
+    """
+    exports, jobs = dispatcher.common.exports.now(), list(dispatcher.jobs.values())
+    result = SweepResult(
+        request.sweep.sweep_id,
+        tallies,
+        exports.skipped,
+        request.fail_on,
+        refused,
+        step_errors=errors,
+        not_planned=[sentence for job in jobs for sentence in job.skip_reasons],
+        failed_exports=errors_without_sessions(exports, jobs),
+    )
+    if request.sweep.sweep_id not in request.workspace.store.sweep_ids():
+        return replace(result, is_recorded=False)
     verdicts = verdict_step(request, return_state=True)
     if not verdicts.is_completed():
         errors.append(f"the verdicts could not be read: {verdicts.message}")
@@ -132,16 +171,11 @@ def _conclude(
     if not noise.is_completed():
         errors.append(f"the noise of the devices could not be read: {noise.message}")
     report = report_step(request, refused, format_dropped(tallies), return_state=True)
-    return SweepResult(
-        request.sweep.sweep_id,
-        tallies,
-        skipped,
-        request.fail_on,
-        refused,
+    return replace(
+        result,
         verdicts=state_data(verdicts) if verdicts.is_completed() else None,
         report=state_data(report) if report.is_completed() else None,
         report_error=report.message,
-        step_errors=errors,
     )
 
 
@@ -179,7 +213,8 @@ def load_step(request: SweepRequest) -> State[Any]:
 @task(task_run_name="suspected series {request.sweep.sweep_id}", cache_policy=NO_CACHE)
 def same_night_step(request: SweepRequest, jobs: list[DeviceJob]) -> list[DeviceJob]:
     """Return the jobs that measure suspected series again, interleaved with their last good night."""
-    return same_night_jobs(jobs, request.sweep.sweep_id, request.workspace)
+    is_recorded = request.sweep.sweep_id in request.workspace.store.sweep_ids()
+    return same_night_jobs(jobs, request.sweep.sweep_id, request.workspace) if is_recorded else []
 
 
 @task(task_run_name="verdicts {request.sweep.sweep_id}", cache_policy=NO_CACHE)

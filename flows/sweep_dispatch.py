@@ -19,13 +19,16 @@ from flows.dispatch import (
     export_step,
     probe_all,
     runner_step,
+    wait_for_exports,
     wait_for_tally,
 )
 from flows.export_queue import ExportQueue
 from flows.labs.controller import measure_in_labs
 from flows.progress import board
+from flows.status.expected_time import SessionPace
 from tasks.bundle.claims import real_serial
-from tasks.export.process.run import end_server
+from tasks.bundle.runtime import parse_runtime
+from tasks.measure.needed_exports import runnable_delegates, runnable_everywhere, status_without_export
 from tasks.measure.prepare import Pair, Probe, Runners, export_settings, runner_uses
 from tasks.measure.sweep_file import SweepSpec
 from tasks.store.workspace import Workspace
@@ -76,6 +79,41 @@ class RunnerSteps:
         return self._is_closed.is_set() and self._ended.issuperset(dict(self._steps))
 
 
+class ExportSteps:
+    """The exports of a sweep, each started as soon as a device is known that can run its delegate."""
+
+    def __init__(self, spec: SweepSpec, workspace: Workspace, exports: ExportQueue) -> None:
+        self._spec, self._runners, self._exports = spec, workspace.runners, exports
+        self._settings = export_settings(spec, workspace)
+        self._waiting = {(entry.name, recipe): entry for entry, recipe in spec.pairs}
+        self._started: dict[Pair, PrefectFuture[Any]] = {}
+        self._starting = threading.Lock()
+        self._start(runnable_everywhere(spec))
+
+    def start(self, platform: str | None) -> None:
+        """Start what a device of a platform can run, all if the platform is unknown."""
+        self._start(runnable_delegates(self._spec, platform, self._runners))
+
+    def _start(self, delegates: Collection[str | None]) -> None:
+        with self._starting:  # labs report their devices from other threads
+            for pair, entry in list(self._waiting.items()):
+                if parse_runtime(entry.name).delegate in delegates:
+                    self._started[pair] = export_step.submit(entry, pair[1], self._settings, self._exports)
+                    del self._waiting[pair]
+
+    def close(self) -> dict[Pair, PrefectFuture[Any]]:
+        """Leave out what no device can run, and return the steps of the others. A missing function is an error."""
+        with self._starting:
+            for pair, entry in self._waiting.items():
+                status = status_without_export(entry, pair[1], self._settings)
+                self._exports.end(pair, status)
+                title, failed = " ".join(pair), status.state == "wrong"
+                text = status.note if failed else f"not exported: {status.note}"
+                board.done("export", f"{title}: {text}", item=title, failed=failed)
+            self._waiting = {}
+            return self._started
+
+
 class SweepDispatcher(DeviceDispatcher):
     """Starts each device of a sweep when its runner is built and its first model is exported.
 
@@ -90,29 +128,29 @@ class SweepDispatcher(DeviceDispatcher):
         self._by_serial: dict[str, DeviceSpec] = {}
         """By serial, the first device that was probed."""
         exports = ExportQueue((model.name, recipe) for model, recipe in spec.pairs)
-        super().__init__(SweepJob(spec, request.sweep, workspace, exports, unloadable, finish_by))
+        pace = SessionPace.read([model.name for model, _ in spec.pairs], workspace)
+        super().__init__(SweepJob(spec, request.sweep, workspace, exports, unloadable, finish_by, pace))
 
     def measure(self) -> list[DeviceTally]:
         """Measure on all devices and wait for them; return their tallies in the order of the inventory."""
         here = [device for device in self._devices if device.site not in self._labs]
-        spec, workspace, exports = self.spec, self.common.workspace, self.common.exports
-        settings = export_settings(spec, workspace)
-        exporting = {
-            (model.name, recipe): export_step.submit(model, recipe, settings, exports) for model, recipe in spec.pairs
-        }
+        workspace, exports = self.common.workspace, self.common.exports
+        self._exporting = ExportSteps(self.spec, workspace, exports)
         with measure_in_labs(self, self._devices, self._labs) as labs:
             try:
                 for device in self._devices:
-                    self._runners.start(device.platform)  # if it is stated, no probe has to be awaited
+                    if device.platform:  # then no probe has to be awaited
+                        self._start(device.platform)
                 steps = {}
                 for probe in probe_all(here, workspace):
-                    self._runners.start(probe.platform)
+                    self._start(probe.platform)
                     steps[probe.device.name] = device_step.submit(probe.device.name, self, probe)
                 end = time.monotonic() + _LABS_PROBED_S
                 for lab in labs:
-                    lab.probed.wait(max(end - time.monotonic(), 0.0))
+                    if not lab.probed.wait(max(end - time.monotonic(), 0.0)):
+                        self._exporting.start(None)
                 self._runners.close()
-                self._wait_for_exports(exporting)
+                wait_for_exports(self._exporting.close(), exports)
             finally:
                 self._runners.close()
                 exports.fail_pending("the sweep stopped before the export ended; run the same command to resume")
@@ -121,13 +159,10 @@ class SweepDispatcher(DeviceDispatcher):
         order = [device.name for device in self._devices]  # a lab that failed as a whole has one tally, which is last
         return sorted(tallies, key=lambda each: order.index(each.device) if each.device in order else len(order))
 
-    def _wait_for_exports(self, steps: Mapping[Pair, PrefectFuture[Any]]) -> None:
-        """Wait for all export steps, fail the exports of those that stopped unexpectedly, and end the export server."""
-        for (model_name, recipe), step in steps.items():
-            step.wait()
-            cause = f"{model_name} {recipe}: the export step itself failed ({step.state.message})"
-            self.common.exports.fail((model_name, recipe), cause)  # unless it has ended
-        end_server()
+    def _start(self, platform: str | None) -> None:
+        """Start what a device of a platform needs: its runners, and the exports that it can run."""
+        self._runners.start(platform)
+        self._exporting.start(platform)
 
     def job(self, probe: Probe) -> DeviceJob | None:
         """Return the job of a device, see `DeviceDispatcher.job`; one that was probed under another name is unusable.
@@ -135,7 +170,7 @@ class SweepDispatcher(DeviceDispatcher):
         The build of its runner starts if it has not yet: labs report devices whose platform the inventory omits.
         """
         device = probe.device
-        self._runners.start(probe.platform)
+        self._start(probe.platform)
         is_local = device.transport == "local" and device.site not in self._labs
         if is_local and (self.common.exports.now().pending or not self._runners.have_ended()):
             return None
@@ -162,7 +197,9 @@ class BatchDispatcher(DeviceDispatcher):
     def __init__(self, jobs: Sequence[DeviceJob], labs: Collection[str]) -> None:
         first = jobs[0]
         super().__init__(
-            SweepJob(first.spec, first.sweep, first.workspace, ExportQueue(), first.unloadable, first.finish_by)
+            SweepJob(
+                first.spec, first.sweep, first.workspace, ExportQueue(), first.unloadable, first.finish_by, first.pace
+            )
         )
         self._ready, self._labs = {job.device.name: job for job in jobs}, labs
 

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -12,9 +11,11 @@ from devices.ondevice.facts import Facts, read_facts
 from devices.ondevice.store import stored_hashes
 from devices.retry import probe
 from flows.device_selection import SweepRequest
+from flows.status.expected_time import Seconds, SessionPace
 from flows.terminal import show
-from sql.errors import NoWarehouse, WarehouseError
 from tasks.measure.health import Registry
+from tasks.measure.matrix_rules import describe_rules
+from tasks.measure.needed_exports import leave_out_unneeded
 from tasks.measure.plan import DISCARDED_REPETITION, PlannedSession, export_for
 from tasks.measure.prepare import (
     ExportSnapshot,
@@ -26,15 +27,9 @@ from tasks.measure.prepare import (
     runners_without_build,
 )
 from tasks.measure.sweep_plan import SweepPlan, plan_rest, plan_sessions, read_results
-from tasks.store.workspace import Workspace
 
 _ANSWER_S = 1.5
 _NO_ANSWER = f"no answer within {_ANSWER_S} s; the sweep waits longer"
-_MIN_SHARE = 0.75
-_WIDENING = 4 / 3
-"""A night may be faster or slower than all of the few before it, by a third on a machine with other work."""
-_Kind = tuple[str, str, int, str, str, int]
-"""Model, precision, threads, variant, mode and executions."""
 
 
 @dataclass
@@ -58,11 +53,13 @@ class DevicePreview:
     """A lower bound: a model with several methods has more, which only its export shows."""
     measured: int = 0
     """Sessions of this night with a result."""
+    of_others: int = 0
+    """Sessions of this night that do not count, since they ran another program or runner."""
     not_needed: int = 0
     """Further sessions that earlier ones of this night made superfluous (`interval_percent`)."""
     unknown: int = 0
     """Sessions that may be measured already, which only an export shows."""
-    seconds: tuple[float, float] | None = None
+    seconds: Seconds | None = None
     """Shortest and longest time for the rest, estimated from earlier sweeps; None if unknown."""
     push_bytes: int | None = None
     """Size of the existing exports and runners that the device does not store; None if unknown."""
@@ -70,6 +67,8 @@ class DevicePreview:
     runners_to_build: bool = False
     versions_to_build: list[str] = field(default_factory=list)
     """The stated versions of ExecuTorch among them."""
+    notes: list[str] = field(default_factory=list)
+    """What the delegates of the sweep leave out on the device, and why: a sentence each."""
 
     @property
     def is_used(self) -> bool:
@@ -84,6 +83,7 @@ class SweepPreview:
     devices: list[DevicePreview]
     installs: list[str] = field(default_factory=list)
     """What is installed before the exports with another version of ExecuTorch, with its size and time."""
+    finish_by: str | None = None
 
     @property
     def is_possible(self) -> bool:
@@ -104,27 +104,32 @@ def preview_sweep(request: SweepRequest) -> SweepPreview:
     end = time.monotonic() + _ANSWER_S
     settings = export_settings(spec, workspace)
     statuses = {(entry.name, recipe): quick_export_status(entry, recipe, settings) for entry, recipe in spec.pairs}
-    pace = _SessionPace([entry.name for entry, _ in spec.pairs], workspace)
+    pace = SessionPace.read([entry.name for entry, _ in spec.pairs], workspace)
+    if pace.unreadable:
+        show(f"etfarm: without expected times: {pace.unreadable}", err=True)
     for thread in threads:
         thread.join(max(end - time.monotonic(), 0))
     answers = dict(answers)  # what comes later is too late
-    plan = SweepPlan(request.sweep, ExportSnapshot(statuses), {})
+    platforms = [_platform(device, answers[device.name]) for device in selection.devices]
+    exports = leave_out_unneeded(ExportSnapshot(statuses), spec, platforms, workspace.runners)
+    plan = SweepPlan(request.sweep, exports, {})
     previews = {name: DevicePreview(name, "not selected", "; ".join(why)) for name, why in selection.reasons.items()}
     for device in selection.devices:
         previews[device.name] = _preview_device(request, plan, device, answers[device.name], pace)
-    return SweepPreview(plan, list(previews.values()), missing_environments(spec, settings))
+    return SweepPreview(plan, list(previews.values()), missing_environments(spec, settings), spec.finish_by)
 
 
 def _preview_device(
-    request: SweepRequest, plan: SweepPlan, device: DeviceSpec, answer: _DeviceAnswer, pace: "_SessionPace"
+    request: SweepRequest, plan: SweepPlan, device: DeviceSpec, answer: _DeviceAnswer, pace: SessionPace
 ) -> DevicePreview:
     """Return what a device would measure, and add its part to `plan`."""
     spec = request.spec.for_device(emulated=device.emulated)
     workspace, name = request.workspace, device.name
-    platform = device.platform or (answer.facts.platform if answer.facts else None)
+    platform = _platform(device, answer)
     runners = runners_without_build(platform, runner_uses(spec), workspace.runners)
-    planned = plan_sessions(spec, plan.sweep, name, answer.facts or Facts(), plan.exports, runners.by_use)
-    results = read_results(workspace.store, plan.sweep.sweep_id, name)
+    facts = answer.facts or Facts(platform=platform)
+    planned = plan_sessions(spec, plan.sweep, name, facts, plan.exports, runners.by_use)
+    results = read_results(workspace.store, {plan.sweep.sweep_id}, name)
     plan.devices[name] = part = plan_rest(planned, plan.exports, results, spec.interval_percent)
     sessions = [each for each in (*part.ready, *part.pending) if each.repetition != DISCARDED_REPETITION]
     rest = [*part.left, *part.pending]
@@ -138,14 +143,21 @@ def _preview_device(
         cells=len({each.cell for each in sessions}),
         sessions=len(sessions),
         measured=sum(each.key not in open_keys for each in sessions),
+        of_others=part.of_others,
         not_needed=len(part.remaining) - len(part.left),
         unknown=sum(each.cell.program in unread for each in sessions),
-        seconds=pace.seconds(name, rest),
+        seconds=pace.seconds(name, [each.cell for each in rest]),
         push_bytes=_bytes_to_push(rest, plan.exports, runners, answer.stored) if answer.facts else None,
         platform=platform,
         runners_to_build=platform is not None and bool(missing),
         versions_to_build=list(dict.fromkeys(use.version for use in missing if use.version)),
+        notes=describe_rules(spec, facts, runners.by_use.keys()),
     )
+
+
+def _platform(device: DeviceSpec, answer: _DeviceAnswer) -> str | None:
+    """Return the platform of a device; of one that does not answer what its entry tells, None if that is nothing."""
+    return device.platform or (answer.facts.platform if answer.facts else device.implied_platform)
 
 
 def _read_answer(
@@ -183,35 +195,3 @@ def _bytes_to_push(
             for entry in (*export.data, *export.inputs, *(export.case.setup or {"inputs": []})["inputs"]):
                 sizes[entry["sha256"]] = (export.folder / entry["file"]).stat().st_size
     return sum(size for sha256, size in sizes.items() if sha256 not in stored)
-
-
-class _SessionPace:
-    """Mean seconds of each kind of session in the newest sweeps of each device; empty without a readable warehouse."""
-
-    def __init__(self, models: Sequence[str], workspace: Workspace) -> None:
-        from flows.warehouse.readable import ask_warehouse  # slow to import; meanwhile the devices answer
-
-        self._sweeps: dict[str, dict[str, dict[_Kind, float]]] = defaultdict(lambda: defaultdict(dict))
-        try:
-            for device, sweep_id, *kind, seconds in ask_warehouse("pace", workspace, models=list(models)):
-                self._sweeps[device][sweep_id][tuple(kind)] = seconds
-        except NoWarehouse:
-            pass  # nothing was measured yet
-        except WarehouseError as error:  # a plan is complete without times
-            show(f"etfarm: without expected times: {error}", err=True)
-
-    def seconds(self, device: str, sessions: Iterable[PlannedSession]) -> tuple[float, float] | None:
-        """Return the shortest and longest time for sessions, in seconds, widened by `_WIDENING`; None if unknown.
-
-        An earlier sweep counts if it measured three quarters of them; the others are assumed to take as long.
-        """
-        cells = [each.cell for each in sessions]
-        kinds: list[_Kind] = [(c.model, c.precision, c.threads, c.variant, c.mode, c.executions) for c in cells]
-        if not kinds:
-            return 0.0, 0.0
-        totals = []
-        for seconds_of in self._sweeps[device].values():
-            matching = [seconds_of[kind] for kind in kinds if kind in seconds_of]
-            if len(matching) >= _MIN_SHARE * len(kinds):
-                totals.append(sum(matching) * len(kinds) / len(matching))
-        return (min(totals) / _WIDENING, max(totals) * _WIDENING) if totals else None

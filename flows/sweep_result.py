@@ -47,10 +47,15 @@ _SESSIONS_OF_THIS_START = ("succeeded", "failed", "invalid", "discarded")
 class SweepEnd(BaseModel):
     sweep_id: str
     message: str
+    lines: list[str] = []
+    """The message without the verdicts, for those who see them above: the sessions, what went wrong, the report."""
     sessions: dict[str, int] = {}
     """Their number by how they ended (`COUNTED`)."""
     report: str | None = None
     """Path of the HTML file; None if it could not be written."""
+    is_regression: bool = False
+    is_recorded: bool = True
+    """Whether it has a session; otherwise there are no times, verdicts or report."""
 
 
 def read_verdicts(sweep_id: str, workspace: Workspace) -> list[VerdictRow]:
@@ -61,7 +66,7 @@ def read_verdicts(sweep_id: str, workspace: Workspace) -> list[VerdictRow]:
 
 def read_noise_lines(sweep_id: str, workspace: Workspace) -> list[str]:
     with warehouse_reader(workspace) as reader:
-        return noise_lines(reader, sweep_id)
+        return noise_lines(reader, sweep_id=sweep_id)
 
 
 def log_verdicts(rows: list[VerdictRow], fail_on: FailingVerdict) -> None:
@@ -88,6 +93,12 @@ class SweepResult:
     report_error: str | None = None
     step_errors: Sequence[str] = ()
     """Why another step at the end failed."""
+    not_planned: Sequence[str] = ()
+    """Why devices cannot run delegates of the sweep, a sentence each."""
+    failed_exports: Sequence[str] = ()
+    """Why exports failed that no session needed, so that none reports it."""
+    is_recorded: bool = True
+    """Whether the sweep has a session, of this start or an earlier one."""
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -95,9 +106,11 @@ class SweepResult:
 
     @property
     def sessions_line(self) -> str:
-        """The counts and the skipped exports: `sessions: 24 succeeded, 1 discarded`."""
+        """The counts, failed and skipped exports, what devices cannot run: `sessions: 24 succeeded, 1 discarded`."""
         ended = f"sessions: {format_tallies(self.tallies)}"
+        ended = "; ".join([ended, *([join_first(self.failed_exports)] if self.failed_exports else [])])
         skipped = [f"{model} {precision} ({reason})" for (model, precision), reason in sorted(self.skipped.items())]
+        skipped += self.not_planned
         return f"{ended}; skipped: {', '.join(skipped)}" if skipped else ended
 
     @property
@@ -128,13 +141,20 @@ class SweepResult:
     def report_line(self) -> str:
         if self.report:
             return f"report: {report_link(self.report)}"
+        if not self.is_recorded:
+            return "no session was recorded, so there is no report"
         return f"the report could not be written; {self.report_error}"
 
     @property
     def is_bad(self) -> bool:
         """Whether the sweep is Failed: by its sessions, devices or steps, or by a verdict that `fail_on` includes."""
-        failed = self.counts["failed"] or self.counts["invalid"] or not self.report
-        return bool(failed or self.errors or failing_verdicts(self.rows, self.fail_on))
+        failed = self.counts["failed"] or self.counts["invalid"] or self.failed_exports or not self.report
+        return bool(failed or self.errors or self.is_regression)
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether a verdict that `fail_on` includes was found, even if sessions failed, too."""
+        return bool(failing_verdicts(self.rows, self.fail_on))
 
     @property
     def message(self) -> str:
@@ -147,7 +167,15 @@ class SweepResult:
     @property
     def end(self) -> SweepEnd:
         report = str(self.report) if self.report else None
-        return SweepEnd(sweep_id=self.sweep_id, message=self.message, sessions=self.counts, report=report)
+        return SweepEnd(
+            sweep_id=self.sweep_id,
+            message=self.message,
+            lines=["; ".join([self.sessions_line, *self.causes, *self.errors]), self.report_line],
+            sessions=self.counts,
+            report=report,
+            is_regression=self.is_regression,
+            is_recorded=self.is_recorded,
+        )
 
 
 def notify_end(result: SweepResult, workspace: Workspace) -> None:
@@ -196,7 +224,8 @@ def build_message(result: SweepResult, workspace: Workspace) -> Message:
     Incidents are those that its verdicts are part of and a sweep of its name found; other open ones are named with the
     sweep that found them.
     """
-    summary = "The verdicts could not be read." if result.verdicts is None else night_headline(result.rows)
+    unread = "The verdicts could not be read." if result.is_recorded else "No session was recorded."
+    summary = unread if result.verdicts is None else night_headline(result.rows)
     lines = [result.sessions_line, *result.errors]
     every = _read_open_incidents(workspace)
     of_rows = {row.incident_id for row in result.rows}

@@ -1,7 +1,8 @@
 """Named questions: the queries over public views in sql/questions/; a parameter that is NULL restricts nothing.
 
 A parameter whose name is one of NAMES takes a name that the warehouse contains. A comment such as
-`-- $model: language model` gives it another kind of name.
+`-- $model: language model` gives it another kind of name. A comment such as `-- No rows: ...` is what an
+empty answer means and what to do.
 """
 
 import functools
@@ -23,6 +24,7 @@ NAMES = {
 }
 """Each kind of name with the query of all names of that kind."""
 _PARAMETER = re.compile(r"(?<![\w$])\$([A-Za-z_]\w*)\b(?!\$)")  # neither `$1` nor the quotes `$$` and `$tag$`
+_IF_EMPTY = re.compile(r"^-- No rows: (.+)$", re.MULTILINE)
 _KIND = re.compile(r"^-- \$(\w+): (.+)$", re.MULTILINE)
 
 
@@ -34,6 +36,8 @@ class Question:
     summary: str
     text: str
     parameters: tuple[str, ...]
+    if_empty: str = ""
+    """What an answer without rows means, for users; empty if the question does not state it."""
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -55,6 +59,7 @@ def questions() -> dict[str, Question]:
             summary=file.text.splitlines()[0].removeprefix("-- "),
             text=file.text,
             parameters=parameters_in(file.text),
+            if_empty=" ".join(_IF_EMPTY.findall(file.text)),
         )
         for file in sql_files("questions")
     }

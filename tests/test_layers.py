@@ -43,13 +43,15 @@ PACKAGES: dict[str, set[str]] = {
     "flows.server": set(),
     "flows.setup": {"flows.server"},
     "flows.warehouse": set(),
-    "flows.device": {"flows.server"},
+    "flows.status": {"flows.server", "flows.warehouse"},
+    "flows.device": {"flows.server", "flows.status"},
     "flows.comparison": {"flows.device", "flows.server", "flows.warehouse"},
     "flows.certify": {"flows.warehouse"},
-    "flows.labs": {"flows.device", "flows.server", "flows.setup"},
+    "flows.labs": {"flows.device", "flows.server", "flows.setup", "flows.status"},
     "flows.deployed": {"flows.device", "flows.server", "flows.setup", "flows.warehouse"},
     "flows.cli": {
-        f"flows.{package}" for package in ("certify", "comparison", "device", "labs", "server", "setup", "warehouse")
+        f"flows.{package}"
+        for package in ("certify", "comparison", "device", "labs", "server", "setup", "status", "warehouse")
     },
 }
 # The only packages that may import these, inside the function that needs them: a worker beside phones has neither.
@@ -61,7 +63,18 @@ COMMANDS = ROOT / "flows" / "cli"  # a command is a file
 # comes from `tasks.results`, so that no medium depends on the page of another.
 WRITERS = {f"tasks.pages.{name}" for name in ("benchmarks", "comment", "comparison", "explanation", "markdown", "rows")}
 WRITERS |= {
-    f"tasks.pages.{name}" for name in ("notify", "report", "upgrade", "html", "page", "site.site", "site.publish")
+    f"tasks.pages.{name}"
+    for name in (
+        "notify",
+        "report",
+        "upgrade",
+        "html",
+        "page",
+        "site.site",
+        "site.publish",
+        "answer_table",
+        "terminal_table",
+    )
 }
 # What opens a warehouse; pages get a reader.
 OPENING = {"duckdb", "sql.cage", "sql.warehouse", "sql.readable"}

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import typer
 import yaml
-from pydantic import TypeAdapter
 
 from devices.errors import InputError
 from devices.inventory import Inventory
+from docs.reference_pages import reference_pages
 from flows.cli.main import app
 from flows.cli.sql import named_question, parse_options, sql_question
 from sql.warehouse import query as ask
-from tasks.measure.sweep_file import SweepSpec, read_sweep
+from tasks.measure.sweep_file import read_sweep
 from tests.fixtures.paths import ROOT
 from tests.fixtures.warehouse import BundleMaker
 
@@ -23,8 +23,9 @@ FILES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FILES += [ROOT / "deployments/README.md", ROOT / "tests/lab/README.md"]
 PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
 ALL = "\n".join(PAGES.values())
+REFERENCE = {f"docs/reference/{name}": text for name, text in reference_pages().items()}
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
-PROSE = FENCE.sub("", ALL)
+PROSE = FENCE.sub("", "\n".join([ALL, *REFERENCE.values()]))
 NAMED = [" ".join(code.split()) for code in re.findall(r"`([^`]+)`", PROSE)]
 
 
@@ -44,10 +45,10 @@ def command_of(written: str) -> tuple[Any, list[str]]:
     return command, words
 
 
-def in_shell_blocks() -> list[str]:
+def in_shell_blocks(text: str = ALL) -> list[str]:
     """Return every command of etfarm that a shell block has, in the order of the pages."""
     commands: list[str] = []
-    for line in "\n".join(blocks("sh")).splitlines():
+    for line in "\n".join(blocks("sh", text)).splitlines():
         commands.extend(re.findall(r"\$\((etfarm [^)]+)\)", line))
         words = shlex.split(line, comments=True)
         for command in re.split(r" '(?:&&|[|>])' ", shlex.join(words)):
@@ -61,7 +62,7 @@ SHELL = in_shell_blocks()
 
 def test_every_command_in_a_shell_block_can_be_typed_as_it_stands() -> None:
     assert len(SHELL) > 50
-    for written in SHELL:
+    for written in SHELL + in_shell_blocks(REFERENCE["docs/reference/commands.md"]):
         command, words = command_of(written)
         try:
             typed = command.make_context("etfarm", words)
@@ -111,6 +112,7 @@ def test_every_sweep_file_and_inventory_is_valid(tmp_path: Path) -> None:
         "prompt.txt",
         "weights/config.json",
         "images/0.npy",
+        *(f"mobilenet_v2_coreml/{file}" for file in ("model.pte", "input-0.bin", "output-0.bin")),
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
@@ -128,27 +130,13 @@ def test_every_sweep_file_and_inventory_is_valid(tmp_path: Path) -> None:
     assert kinds == {"inventory", "sweep"}
 
 
-def test_the_table_of_a_sweep_files_keys_has_each_key_with_its_default() -> None:
-    table = PAGES["docs/sweeps.md"].partition("| key | default |")[2].partition("\n\n")[0]
-    defaults = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", table, re.MULTILINE))
-    assert set(defaults) == set(SweepSpec.model_fields)
-    for name, written in defaults.items():
-        field = SweepSpec.model_fields[name]
-        if field.is_required():
-            assert written == "none: required", name
-        else:
-            annotation: Any = field.annotation
-            value = TypeAdapter(annotation).validate_python(yaml.safe_load(written.strip("`")))
-            assert value == field.get_default(call_default_factory=True)
-
-
 def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def test_every_link_leads_to_a_file_and_to_a_heading_of_it() -> None:
     broken = []
-    for page, text in PAGES.items():
+    for page, text in (PAGES | REFERENCE).items():
         for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", text):
             path = (ROOT / page).parent / target if target else ROOT / page
             headings = re.findall(r"^#+ (.+)$", path.read_text("utf-8"), re.MULTILINE) if anchor else []
@@ -187,5 +175,6 @@ def test_every_public_view_is_in_the_list_of_views() -> None:
 def test_the_readme_is_short_and_leads_to_every_page_as_the_menu_does() -> None:
     readme, menu = PAGES["README.md"], (ROOT / "docs/conf.py").read_text(encoding="utf-8")
     assert len(readme.splitlines()) <= 160
-    pages = [page for page in PAGES if page.startswith("docs/")]
-    assert [page for page in pages if f"]({page})" not in readme or f'"{Path(page).stem}"' not in menu] == []
+    pages = [page for page in PAGES | REFERENCE if page.startswith("docs/")]
+    stems = {page: page.removeprefix("docs/").removesuffix(".md") for page in pages}
+    assert [page for page, stem in stems.items() if f"]({page})" not in readme or f'"{stem}"' not in menu] == []

@@ -208,9 +208,7 @@ def acquire(
     """
     lease = Lease(device, uuid.uuid4().hex, ttl_s, priority)
     try:
-        place, started = _identify_process(os.getpid())
-        process = Holder(holder, socket.gethostname(), os.getpid(), "", place, started, priority)
-        lease.take(process, wait_s, on_wait)
+        lease.take(replace(this_process(holder), since="", priority=priority), wait_s, on_wait)
         if leftovers := kill_leftovers(device):
             logger.warning("%s: ended %d jobs of a previous holder", device.name, len(leftovers))
     except (DeviceBusy, DeviceRefused):
@@ -220,6 +218,13 @@ def acquire(
         lease.release()
         raise
     return lease
+
+
+def this_process(holder: str) -> Holder:
+    """Return the record of this process, as the holder since now; `has_ended` tells others whether it lives."""
+    place, started = _identify_process(os.getpid())
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    return Holder(holder, socket.gethostname(), os.getpid(), since, place, started)
 
 
 def current_holder(device: Device) -> Holder | None:

@@ -14,18 +14,55 @@ from devices.errors import DeviceRefused
 SSH_PORT = 22
 
 
+# The keys that an SSH host has as a device and as the host of a phone.
+Port = Annotated[
+    Annotated[int, Field(ge=1, le=65535)] | None,
+    Field(description="TCP port of sshd. Default: that of ssh_config, usually 22.", examples=[2222]),
+]
+User = Annotated[
+    str | None, Field(description="User to log in as. Default: that of ssh_config, or yours.", examples=["farm"])
+]
+IdentityFile = Annotated[
+    Path | None,
+    Field(
+        description="Private key. Default: that of ssh_config, then the agent and ~/.ssh.",
+        examples=["~/.ssh/id_farm"],
+    ),
+]
+KnownHosts = Annotated[
+    Path | None,
+    Field(
+        description="File of host keys. Default: that of ssh_config, usually ~/.ssh/known_hosts.",
+        examples=["/srv/etfarm/known_hosts"],
+    ),
+]
+SshConfig = Annotated[
+    Path | None,
+    Field(description="OpenSSH configuration. Default: ~/.ssh/config.", examples=["/srv/etfarm/ssh_config"]),
+]
+ProxyJump = Annotated[
+    str | None,
+    Field(
+        description="Host through which the host is reached: [user@]host[:port], or an alias of ssh_config.",
+        examples=["lab@gate.example.org:2222"],
+    ),
+]
+
+
 class SshAddress(BaseModel):
     """Where a host is; also the text `[user@]host[:port]`. None: as in ssh_config, or OpenSSH's default."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    address: Annotated[str, Field(min_length=1)]
-    port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    user: str | None = None
-    identity_file: Path | None = None
-    known_hosts: Path | None = None
-    ssh_config: Path | None = None
-    proxy_jump: str | None = None
+    address: str = Field(
+        min_length=1, description="Host name or alias of ssh_config.", examples=["bench-7.example.org"]
+    )
+    port: Port = None
+    user: User = None
+    identity_file: IdentityFile = None
+    known_hosts: KnownHosts = None
+    ssh_config: SshConfig = None
+    proxy_jump: ProxyJump = None
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import re
 import shlex
 import socket
 import sys
@@ -22,6 +23,7 @@ logging.getLogger("paramiko").setLevel(logging.CRITICAL)
 
 # The fastest cipher that both ends support; without it large files take twice as long.
 _FIRST_CIPHER = "aes128-gcm@openssh.com"
+_JUMP = "jump host: "
 # <netinet/tcp.h> of macOS: seconds of unanswered retransmissions until a connection is dropped.
 _MACOS_TCP_RXT_CONNDROPTIME = 0x80
 
@@ -44,33 +46,27 @@ def connect(name: str, where: SshAddress) -> Connection:
     through: Connection | None = None
     with contextlib.ExitStack() as opened:
         if hop.jump:
-            through = connect(name, _jump_address(name, hop.jump, where))
+            through = _connect_jump(name, hop.jump, where)
             opened.callback(through.close)
         client = _connect_hop(name, hop, through)
         opened.callback(client.close)
         transport = client.get_transport()
         if transport is None:
-            raise DeviceLost(name, f"the connection to {hop.host} was closed right after it was opened")
+            cause = f"the connection to {hop.host} was closed right after it was opened"
+            raise DeviceLost(name, cause, "try again, and read the log of the host's SSH server if it stays so")
         opened.pop_all()  # it stays open
     return Connection(transport, [client, *(through.clients if through else [])])
 
 
-def check_keys(name: str, where: SshAddress) -> None:
-    """Raise DeviceRefused unless a host and its jump hosts have known host keys and a private key; do not connect."""
-    hop = resolve(name, where)
-    if hop.jump:
-        check_keys(name, _jump_address(name, hop.jump, where))
-    with paramiko.SSHClient() as client:
-        _load_known_hosts(name, hop, client)
-        if client.get_host_keys().lookup(hop.entry) is None:
-            cause = f"the host key of {hop.host}:{hop.port} is not in {hop.known_hosts[0]}"
-            remedy = f"run `{hop.accept_command}` and accept the key if its fingerprint is correct"
-            raise DeviceRefused(name, cause, remedy)
-    with contextlib.closing(paramiko.Agent()) as agent:
-        has_key = bool(hop.identities or agent.get_keys())
-    if not has_key:
-        cause = f"no private key for {hop.user}@{hop.host}:{hop.port} in a file or an SSH agent"
-        raise DeviceRefused(name, cause, "set its `identity_file`, or run `ssh-add` with the key's file")
+def _connect_jump(name: str, jump: str, where: SshAddress) -> Connection:
+    """Connect to the jump host; an error says that it is one, and names the key of the entry to correct."""
+    try:
+        return connect(name, _jump_address(name, jump, where))
+    except (DeviceLost, DeviceRefused) as error:
+        if error.cause.startswith(_JUMP):  # of a jump host before it
+            raise
+        remedy = re.sub(r"its `(?:address|port|user)`(?: and `port`)?", "its `proxy_jump`", error.remedy)
+        raise type(error)(name, f"{_JUMP}{error.cause}", remedy) from None
 
 
 def _jump_address(name: str, jump: str, where: SshAddress) -> SshAddress:
@@ -149,9 +145,33 @@ def _connection_error(name: str, hop: Hop, client: paramiko.SSHClient, error: Ex
     transport = client.get_transport()
     answers = transport is not None and transport.is_active() and transport.initial_kex_done
     if isinstance(error, paramiko.SSHException) and answers and "timeout" not in str(error):
-        remedy = f"check that `ssh -p {hop.port} {hop.user}@{hop.host}` works without a password"
+        if not _has_key(hop):
+            cause = f"no private key for {login} in a file or an SSH agent"
+            return DeviceRefused(name, cause, "set its `identity_file`, or run `ssh-add` with the key's file")
+        remedy = f"authorize the key with `{_copy_key_command(hop)}`, or correct its `user` or `identity_file`"
         return DeviceRefused(name, f"{login} does not accept our keys ({error})", remedy)
-    return DeviceLost(name, f"cannot reach {login} ({error or type(error).__name__})")
+    return DeviceLost(name, f"cannot reach {login} ({error or type(error).__name__})", _reach_remedy(error))
+
+
+def _reach_remedy(error: Exception) -> str:
+    if isinstance(error, socket.gaierror):
+        return "correct its `address`, or add the name to DNS or ssh_config"
+    if isinstance(error, ConnectionRefusedError):
+        return "start its SSH server (macOS: Remote Login), or correct its `port`"
+    if isinstance(error, paramiko.ChannelException):  # of its jump host
+        return "check that its jump host reaches it: its power, its network, its SSH server"
+    return "check its power and network, and its `address` and `port`"
+
+
+def _has_key(hop: Hop) -> bool:
+    with contextlib.closing(paramiko.Agent()) as agent:
+        return bool(hop.identities or agent.get_keys())
+
+
+def _copy_key_command(hop: Hop) -> str:
+    key = ["-i", str(hop.identities[0])] if hop.identities else []
+    through = ["-o", f"ProxyJump={hop.jump}"] if hop.jump else []
+    return shlex.join(["ssh-copy-id", *key, "-p", str(hop.port), *through, f"{hop.user}@{hop.host}"])
 
 
 def _load_known_hosts(name: str, hop: Hop, client: paramiko.SSHClient) -> None:

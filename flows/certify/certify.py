@@ -18,7 +18,7 @@ from tasks.bundle.cell import VARIANTS
 from tasks.judge.certify import checks
 from tasks.judge.certify.checks import Proof, problems
 from tasks.judge.certify.subject import Finding, Subject, open_subject
-from tasks.measure.plan import possible_variants
+from tasks.measure.matrix_rules import possible_variants
 from tasks.pages.markdown import escaped
 
 _MAX_CHARS = 800

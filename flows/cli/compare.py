@@ -7,6 +7,7 @@ import typer
 from flows.cli.options import (
     DEFAULT_DATA_DIR,
     DEFAULT_INVENTORY,
+    BundlesOption,
     DataDirOption,
     DeviceOption,
     FailOn,
@@ -14,7 +15,9 @@ from flows.cli.options import (
     InventoryOption,
     OutputsOption,
     PrecisionOption,
+    VariantOption,
     WarehouseOption,
+    WideOption,
 )
 from tasks.judge.figures import MARGIN
 from tasks.store.workspace import Workspace
@@ -56,6 +59,7 @@ def compare(
     ] = None,
     device: DeviceOption = None,
     precision: PrecisionOption = None,
+    variant: VariantOption = None,
     sweep_id: _SweepOption = None,
     margin: _MarginOption = 100 * MARGIN,
     fail_on: _FailOnOption = None,
@@ -64,15 +68,17 @@ def compare(
     output: OutputsOption = None,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     format: FormatOption = "table",
+    wide: WideOption = False,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
+    bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
     """Compare two nights, devices, models or .pte files.
 
     A and B are two nights (2026-11-01), sweeps (nightly-2026-11-01), variants (sme2_off), devices, models, precisions,
-    ExecuTorch versions (1.5.1), versions and run-time options that a sweep states (load=mmap; default for none), or ids
-    of cells, sessions or runners (at least 6 digits). A word with two meanings is written with its kind, such as
-    device:pixel-1. Cells are matched by everything else of their series.
+    numbers of threads (threads:4), delegates (xnnpack), ExecuTorch versions (1.5.1), versions and run-time options that
+    a sweep states (load=mmap; default for none), or ids of cells, sessions or runners (at least 6 digits). A word with
+    two meanings is written with its kind, such as device:pixel-1. Cells are matched by everything else of their series.
 
     Two .pte files are first measured interleaved on one device, with --sessions each. Sessions of earlier calls of the
     day count, too. The same applies to two versions of a model:
@@ -83,25 +89,28 @@ def compare(
     Each pair is slower or faster with its 95 % interval, not slower (the interval of B / A lies inside the margin),
     inconclusive with what would settle it, or inaccurate (the outputs of a side are too far from their references).
 
-    Exits with 0, with 1 on a result that --fail-on lists, and with 2 on a mistake. regression: B is slower than A by
-    more than the margin, and the complete interval is above 1. It is never a regression if model, runner and settings
-    are equal: that is `device slower`. different: faster or slower. unknown: inconclusive, or a cell without a
-    counterpart. inaccurate: the outputs of A or B are. Such times are no result, so the pair is neither slower nor
-    different, and --fail-on regression includes it unless B repairs them.
+    Exits with 0 (PASS), with 1 on a result that --fail-on lists (FAIL), and with 2 on a mistake. With --fail-on, exits
+    with 3 (INCOMPLETE) if a series failed, or none has a result that counts. regression: B is slower than A by more
+    than the margin, and the complete interval is above 1. It is never a regression if model, runner and settings are
+    equal: that is `device slower`. different: faster or slower. unknown: inconclusive, or a cell without a counterpart.
+    inaccurate: the outputs of A or B are. Such times are no result, so the pair is neither slower nor different, and
+    --fail-on regression includes it unless B repairs them.
     """
     from flows.cli.compare_files import FilesToCompare, measure_files, prepare_files
     from flows.cli.comparison_output import ComparisonOutput
     from flows.warehouse.readable import warehouse_reader
     from sql.warehouse import query_errors
     from tasks.results.compare import compare_arms
+    from tasks.results.gate import build_gate
 
-    workspace, only = Workspace(data_dir, warehouse), {"model": model, "device": device, "precision": precision}
-    destination = ComparisonOutput(format, output or (), workspace)
+    workspace = Workspace(data_dir, warehouse, bundles)
+    only = {"model": model, "device": device, "precision": precision, "variant": variant}
+    destination = ComparisonOutput(format, output or (), workspace, wide)
     destination.check()
     if executorch:
         from flows.cli.upgrade import compare_versions
 
-        words = {"A and B": a or b, "--base": base, "--sweep": sweep_id}
+        words = {"A and B": a or b, "--base": base, "--sweep": sweep_id, "--variant": variant}
         words["--margin"] = None if margin == 100 * MARGIN else str(margin)
         words["--priority"] = str(priority) if priority else None
         comparison = compare_versions(executorch, words, only, sessions, inventory, workspace)
@@ -111,5 +120,4 @@ def compare(
     else:
         with warehouse_reader(workspace) as reader, query_errors():
             comparison = compare_arms(reader, str(a), str(b), sweep_id, only, margin / 100)
-    destination.show(comparison)
-    raise typer.Exit(destination.exit_code(comparison, fail_on or ()))
+    raise typer.Exit(destination.show(comparison, build_gate(comparison, fail_on or ())))

@@ -18,15 +18,23 @@ from devices.errors import FarmError, InputError
 from flows.terminal import show
 from flows.warehouse.readable import warehouse_reader
 from tasks.bundle.model_names import short_names
+from tasks.bundle.names import SOURCES
 from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.results.changes import Comparison, SeriesChange, SideFacts
-from tasks.results.compare import comparison_headline, measured_fields, read_side_facts
+from tasks.results.compare import comparison_headline, measured_fields, read_file_commits, read_side_facts
+from tasks.results.gate import commit_text, dirty_commit
 from tasks.store.files import hash_file
 from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
     from flows.comparison.interleaved import InterleavedResult
     from tasks.bundle.record import SweepNight
+
+
+_NO_MODULES = (
+    "modules are unknown: a .pte file alone does not state them; compare `model.pte` in the folders that "
+    "`etfarm model export` and `etfarm model fetch` write"
+)
 
 
 def prepare_files(
@@ -48,14 +56,17 @@ def prepare_files(
     if base is None and len(named) == 1:
         raise InputError(f"`{named[0]}` is a .pte file and the other is not; name two .pte files, or none")
     not_for_files = {} if base else {"model": only["model"], "precision": only["precision"]}
-    for name, value in {**not_for_files, "sweep": sweep_id}.items():
+    for name, value in {**not_for_files, "variant": only["variant"], "sweep": sweep_id}.items():
         if value is not None:
             raise InputError(f"--{name} is not for .pte files; leave it out")
     if base is None:
-        one, other = (LabelledFile(str(Path(*file.parts[-2:])), file) for file in named)
+        one, other = (LabelledFile(str(Path(*file.parts[-2:])), file, name=_file_name(file)) for file in named)
         return one, other
-    before, after = export_both(only["model"], only["precision"] or "fp32", base, workspace.root)
-    return LabelledFile(f"{only['model']} at {base}", before), LabelledFile(f"{only['model']} as it is now", after)
+    return export_both(only["model"], only["precision"] or "fp32", base, workspace.root)
+
+
+def _file_name(file: Path) -> str:
+    return file.parent.name if file.name == "model.pte" else file.stem
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,10 @@ class LabelledFile:
     label: str
     """Its name in the output, without the folders of this machine."""
     file: Path
+    commit: str | None = None
+    """As in SideFacts."""
+    name: str | None = None
+    """Of the file, or of the folder of its export; None for an export of this command."""
 
 
 @dataclass(frozen=True)
@@ -127,21 +142,26 @@ def _build_comparison(
     exports = [open_pte(file, workspace.exports) for file in request.files]
     names = short_names(export.model for export in exports)
     models, precisions = [names[export.model] for export in exports], [export.precision for export in exports]
+    if request.a.name and request.a.name == request.b.name:  # exports of two machines may state different sources
+        models = [request.a.name]
     result = answer.result
     with warehouse_reader(workspace) as reader:
         side_facts = read_side_facts(reader, [*answer.cells[0], *answer.cells[1]])
+        commits = read_file_commits(reader, [export.pte_sha256 for export in exports])
     sides = [
         replace(
             next((side_facts[cell] for cell in reversed(cells) if cell in side_facts), SideFacts()),
             sessions=sessions,
             time_ms=None if time_ns is None else time_ns / 1e6,
-            pte_bytes=file.stat().st_size,
+            pte_bytes=side.file.stat().st_size,
+            commit=side.commit or commits.get(export.pte_sha256),
         )
-        for cells, sessions, time_ns, file in zip(
+        for cells, sessions, time_ns, side, export in zip(
             answer.cells,
             (result.sessions_a, result.sessions_b),
             (result.time_a, result.time_b),
-            request.files,
+            (request.a, request.b),
+            exports,
             strict=True,
         )
     ]
@@ -153,11 +173,12 @@ def _build_comparison(
         threads=1,
         a=sides[0],
         b=sides[1],
-        cause=answer.cause,
+        cause=_cause(answer),
         **measured_fields(result, request.margin, " and ".join(answer.inaccurate_sides)),
     )
     answer_line = comparison_headline([change], request.margin)
-    remarks = list(_remarks(answer))
+    has_modules = all((export.folder / SOURCES).is_file() for export in exports)
+    remarks = [*_remarks(answer), *([] if has_modules or answer.word != "different" else [_NO_MODULES])]
     return Comparison(a=request.a.label, b=request.b.label, changes=[change], headline=answer_line, remarks=remarks)
 
 
@@ -178,8 +199,17 @@ def _remarks(answer: "InterleavedResult") -> Iterator[str]:
         yield f"compare again with --sessions {more}{fewest}, which adds them to these"
 
 
-def export_both(model: str | None, precision: str, base: str, data_dir: Path) -> tuple[Path, Path]:
+def _cause(answer: "InterleavedResult") -> str | None:
+    """Return the cause, and by module, too, if it names operators and modules differ."""
+    if not answer.modules or answer.modules == answer.cause:
+        return answer.cause
+    return f"{answer.cause}; by module: {answer.modules}"
+
+
+def export_both(model: str | None, precision: str, base: str, data_dir: Path) -> tuple[LabelledFile, LabelledFile]:
     """Return the .pte files of a model at a commit and as its files are now; InputError, or FarmError of a side."""
+    from tasks.measure.sweep_night import read_source
+
     if model is None:
         raise InputError("--base: name the model, such as --model ./model.py:make")
     root = Path(_git("rev-parse", "--show-toplevel"))
@@ -189,7 +219,11 @@ def export_both(model: str | None, precision: str, base: str, data_dir: Path) ->
     data_dir = data_dir.absolute()
     with _worktree(root, commit) as tree:
         before = _export_in(model, precision, data_dir, tree / Path.cwd().relative_to(root), f"--base {base}")
-    return before, _export_in(model, precision, data_dir, Path.cwd(), "the present files")
+    source = read_source(root / model)
+    present = dirty_commit(source.commit, source.is_dirty) if source else None
+    after = _export_in(model, precision, data_dir, Path.cwd(), "the present files")
+    label = f"{model} at {commit_text(present)}" if present else f"{model} as it is now"
+    return LabelledFile(f"{model} at {commit_text(commit)}", before, commit), LabelledFile(label, after, present)
 
 
 @contextlib.contextmanager

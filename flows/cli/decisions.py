@@ -15,8 +15,9 @@ from flows.cli.options import (
     PrecisionOption,
     VariantOption,
     WarehouseOption,
+    WideOption,
 )
-from flows.terminal import show, show_pieces
+from flows.terminal import show
 from tasks.store.workspace import Workspace
 
 app = typer.Typer(
@@ -98,15 +99,16 @@ def exclude(
 def decisions(
     context: typer.Context,
     format: FormatOption = "table",
+    wide: WideOption = False,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
 ) -> None:
     """List all decisions about nights and all notes, revoked ones included, the newest first."""
     if context.invoked_subcommand is not None:
         return
+    from flows.cli.output import show_rows
     from tasks.judge.decisions import read_decisions
     from tasks.maintain.decisions import series_text
-    from tasks.pages.rows import as_text
 
     recorded = read_decisions(Workspace(data_dir, None, bundles).store)
     rows = []
@@ -118,7 +120,7 @@ def decisions(
         when = f"{record.decided_at.astimezone(UTC):%Y-%m-%d %H:%M}"
         what = (record.kind.replace("_", " "), record.night, series_text(record.series))
         rows.append((record.id, *what, record.reason, state, when, record.decided_by))
-    show_pieces(as_text(_COLUMNS, [rows], format))
+    show_rows(_COLUMNS, [rows], format, wide=wide, max_cell_lines=None)
     for sentence in recorded.damaged:
         show(sentence, err=True)
     raise typer.Exit(1 if recorded.damaged else 0)

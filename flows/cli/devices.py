@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from flows.cli import runner
-from flows.cli.options import DEFAULT_DATA_DIR, DEFAULT_INVENTORY, DataDirOption, FormatOption, InventoryOption
-from flows.terminal import show, show_pieces
+from flows.cli.options import (
+    DEFAULT_DATA_DIR,
+    DEFAULT_INVENTORY,
+    DataDirOption,
+    FormatOption,
+    InventoryOption,
+    WideOption,
+)
+from flows.terminal import show
 from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -23,11 +30,10 @@ app = typer.Typer(
     name="devices",
     help="List devices with their state and health.",
     invoke_without_command=True,
-    epilog="Example: etfarm devices --inventory deployments/inventories/local.yaml",
+    epilog="Example: etfarm devices --inventory inventory.yaml",
 )
 app.add_typer(runner.app)
 
-_WIDEST_CELL = 400  # reasons are not cut
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NameArgument = Annotated[str, typer.Argument(help="Name of the device in the inventory.")]
 _ReasonOption = Annotated[str, typer.Option("--reason", help="Reason; `etfarm devices` shows it.")]
@@ -38,6 +44,7 @@ def devices(
     context: typer.Context,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     format: FormatOption = "table",
+    wide: WideOption = False,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """List every device with its state (idle, leased and by which process, unreachable, unusable) and its health.
@@ -49,8 +56,8 @@ def devices(
     if context.invoked_subcommand is not None:
         return
     from devices.platform import SIMULATED
+    from flows.cli.output import show_rows
     from flows.device.states import device_states
-    from tasks.pages.rows import as_text
 
     states, rows = device_states(inventory, data_dir), []
     for device in states:
@@ -60,7 +67,7 @@ def devices(
         # A device that cannot be reached has no health but what a user recorded.
         rows.append((spec.name, kind, spec.site or "", device.state, str(device.recorded_health or "unknown")))
     columns = ("device", "transport", "site", "state", "health")
-    show_pieces(as_text(columns, [rows], format, widest_cell=_WIDEST_CELL))
+    show_rows(columns, [rows], format, wide=wide, max_cell_lines=None)
     raise typer.Exit(1 if any(device.unreachable for device in states) else 0)
 
 
@@ -134,6 +141,7 @@ def why(
     selector: Annotated[list[str], typer.Argument(help="Labels as key=value; also name, transport and site.")],
     inventory: InventoryOption = DEFAULT_INVENTORY,
     format: FormatOption = "table",
+    wide: WideOption = False,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """List the devices that a selector matches and that answer, and why the others are not used.
@@ -141,9 +149,9 @@ def why(
     Exits with 1 if none would be used.
     """
     from devices.errors import InputError
+    from flows.cli.output import show_rows
     from flows.device.states import device_states
-    from tasks.measure.sweep_file import selector_mismatches
-    from tasks.pages.rows import as_text
+    from tasks.measure.sweep_filter import selector_mismatches
 
     for word in selector:
         if "=" not in word:
@@ -156,7 +164,7 @@ def why(
         reasons += [f"it is {health}"] if health and not health.usable else []
         reasons += [device.state] if device.unreachable else []
         rows.append((device.spec.name, not reasons, "; ".join(reasons) or "would be used"))
-    show_pieces(as_text(("device", "used", "why"), [rows], format, widest_cell=_WIDEST_CELL))
+    show_rows(("device", "used", "why"), [rows], format, wide=wide, max_cell_lines=None)
     raise typer.Exit(0 if any(used for _, used, _ in rows) else 1)
 
 
@@ -201,13 +209,16 @@ def _registry(name: str, inventory: Path, data_dir: Path) -> "Registry":
     return Registry(Workspace(data_dir).registry)
 
 
-@app.command(epilog="Example: etfarm devices queue --inventory deployments/inventories/local.yaml")
-def queue(inventory: InventoryOption = DEFAULT_INVENTORY, format: FormatOption = "table") -> None:
+@app.command(epilog="Example: etfarm devices queue --inventory inventory.yaml")
+def queue(
+    inventory: InventoryOption = DEFAULT_INVENTORY, format: FormatOption = "table", wide: WideOption = False
+) -> None:
     """Show who holds each device and who waits.
 
     Asks the devices: a row for the sweep that measures, then for those that wait, in the order in which they get the
     device: the highest priority first, then the earliest.
     """
-    from flows.device.states import queue_text
+    from flows.cli.output import show_rows
+    from flows.device.states import QUEUE_COLUMNS, queue_rows
 
-    show_pieces(queue_text(inventory, format))
+    show_rows(QUEUE_COLUMNS, [queue_rows(inventory)], format, wide=wide, max_cell_lines=None)

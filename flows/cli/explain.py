@@ -34,7 +34,7 @@ def explain(
 
     Of several series of a model, the worst of the newest night is explained, and the others have a line each.
     """
-    from flows.terminal import show_pieces
+    from flows.terminal import show, show_pieces
     from flows.warehouse.readable import warehouse_reader
     from tasks.pages.explanation import markdown_lines, terminal_lines
     from tasks.results.explanation import explain as explain_series
@@ -44,6 +44,7 @@ def explain(
         explanation = explain_series(reader, name, only)
     if format == "json":
         show_pieces([json.dumps(explanation.data(), indent=1), "\n"])
+    elif format == "markdown":
+        show_pieces(f"{line}\n" for line in markdown_lines(explanation))
     else:
-        lines = markdown_lines(explanation) if format == "markdown" else terminal_lines(explanation)
-        show_pieces(f"{line}\n" for line in lines)
+        show(*terminal_lines(explanation))

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from devices.inventory import DeviceSpec
-from flows.cli.options import DEFAULT_INVENTORY, choose_device
+from devices.settings import settings
+from flows.cli.options import choose_device
 from flows.kernel_check import KernelCheck, check_kernels
 from flows.terminal import show, show_pieces
+from tasks.bundle.sizes import size_text
 from tasks.export.entry import ExportRequest
 from tasks.export.exported import ExportError
 from tasks.store.workspace import Workspace
@@ -31,7 +33,7 @@ def expect_sme2(
     """
     spec = DeviceSpec(name=platform.node() or "this-machine", transport="local")
     if inventory or device:
-        spec = choose_device(inventory or DEFAULT_INVENTORY, device)
+        spec = choose_device(inventory or settings().inventory, device)
     started = time.monotonic()
     problems: list[str] = []
     checks: list[KernelCheck] = []
@@ -56,7 +58,7 @@ def expect_sme2(
 
 def _text_lines(case: KernelCheck) -> Iterator[str]:
     export, counts = case.export, case.counts
-    yield f"{export.model} {export.precision}: {export.pte_bytes / 1e6:.2f} MB"
+    yield f"{export.model} {export.precision}: {size_text(export.pte_bytes)}"
     if counts is None:
         return
     yield f"kernels of KleidiAI on {case.device.name}, {counts.executions} executions, 1 thread, SME2 on:"

@@ -20,8 +20,8 @@ from flows.cli.options import error_message
 from flows.terminal import show, show_pieces
 
 PANELS = {
-    "Measure": ("sweep", "validate", "model", "compare", "bisect", "upgrade"),
-    "Ask": ("verdicts", "explain", "sql", "trace", "site", "mcp"),
+    "Measure": ("init", "sweep", "validate", "model", "compare", "bisect", "upgrade"),
+    "Ask": ("status", "verdicts", "explain", "sql", "trace", "site", "mcp"),
     "Devices": ("devices", "server", "doctor"),
     "Maintain": ("warehouse", "decisions"),
 }
@@ -82,7 +82,7 @@ def common_options(
     data_dir: Annotated[
         Path | None, typer.Option("--data-dir", help="Folder for all results, ./var if omitted; also after a command.")
     ] = None,
-    warehouse_file: Annotated[
+    warehouse: Annotated[
         Path | None, typer.Option("--warehouse", help="DuckDB file instead of the one in --data-dir.")
     ] = None,
     _version: Annotated[
@@ -90,10 +90,7 @@ def common_options(
     ] = False,
 ) -> None:
     """Measure ExecuTorch models on a farm of devices."""
-    # The options --data-dir and --warehouse of the command take their values from these variables.
-    for name, value in (("ETFARM_DATA_DIR", data_dir), ("ETFARM_WAREHOUSE", warehouse_file)):
-        if value is not None:
-            os.environ[name] = str(value)
+    # The options of the same names take these values: `_from_settings` in options.py.
 
 
 class _WithoutPandas:

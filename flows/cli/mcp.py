@@ -12,7 +12,7 @@ from tasks.store.workspace import Workspace
 app = typer.Typer(rich_markup_mode=None)
 
 
-@app.command(epilog="Example: etfarm mcp --data-dir var, as the command of an MCP server in an agent's settings")
+@app.command(epilog="Example: etfarm mcp --data-dir var")
 def mcp(
     data_dir: DataDirOption = DEFAULT_DATA_DIR, bundles: BundlesOption = None, warehouse: WarehouseOption = None
 ) -> None:

@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +12,7 @@ from pydantic import Field
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from flows.cli.mcp_marking import MAX_ROWS, bounded, marked, marked_cell, paginate
+from flows.cli.mcp_marking import FOREIGN, MAX_ROWS, bounded, columns_and_rows, marked, page_of, table_of
 from flows.cli.sql import named_question, parse_options, resolve_names, sql_question
 from flows.cli.trace_output import write_trace
 from flows.warehouse.readable import readable_warehouse, warehouse_reader
@@ -23,11 +23,12 @@ from sql.dictionary import read_relations
 from sql.question import questions
 from sql.warehouse import query_errors
 from tasks.judge.figures import METRICS
-from tasks.results.changes import worst_first, write_pair
+from tasks.results.changes import worst_first
 from tasks.results.compare import compare_arms
 from tasks.results.explanation import explain
 from tasks.results.incidents import open_incidents, read_incidents
 from tasks.results.night import night_headline
+from tasks.results.pair_json import write_pair
 from tasks.results.sessions import RunRow, read_sessions
 from tasks.results.verdicts import VerdictRow, read_night
 from tasks.store.workspace import Workspace
@@ -58,6 +59,8 @@ class Tools:
     def __init__(self, workspace: Workspace, traces: Path) -> None:
         self._workspace, self._traces = workspace, traces
         self._cages = WarmCage()
+        self._explained = set[tuple[str, str]]()
+        """Columns and meanings that `sql` has answered already: an agent reads each once."""
 
     def end(self) -> None:
         """End the queries that run, and answer no other."""
@@ -73,11 +76,9 @@ class Tools:
         with warehouse_reader(self._workspace) as reader:
             judged_night, rows = read_night(reader, night)
             incidents = [row.data() for row in open_incidents(read_incidents(reader))]
-        answer = {"night": judged_night, "answer": night_headline(rows), "open_incidents": incidents[:MAX_ROWS]}
-        page = paginate([_verdict_as_json(row) for row in rows], offset, limit)
-        return self._with_origins(
-            {**marked(answer), "units": _UNITS, **page}, [row.get("cell") for row in page["rows"]]
-        )
+        answer = marked({"night": judged_night, "answer": night_headline(rows)})
+        answer["open_incidents"] = table_of(incidents[:MAX_ROWS])
+        return self._with_rows(answer, map(_verdict_as_json, rows), offset, limit)
 
     def explain(
         self, name: _Text, device: _Only = None, precision: _Only = None, variant: _Only = None
@@ -86,7 +87,7 @@ class Tools:
         only = {"device": device, "precision": precision, "variant": variant}
         with warehouse_reader(self._workspace) as reader:
             explanation = explain(reader, name, only)
-        return self._with_origins({**marked(explanation.data()), "units": _UNITS})
+        return self._with_origins({**marked(explanation.data())})
 
     def compare(
         self,
@@ -103,11 +104,9 @@ class Tools:
         only = {"model": model, "device": device, "precision": precision}
         with warehouse_reader(self._workspace) as reader, query_errors():
             result = compare_arms(reader, a, b, only=only, margin=margin_percent / 100)
-        rows = [write_pair(change) for change in (*worst_first(result.changes), *result.uncompared)]
+        pairs = map(write_pair, (*worst_first(result.changes), *result.uncompared))
         answer = {"answer": result.headline, "a": result.a, "b": result.b, "remarks": list(result.remarks)}
-        page = paginate(rows, offset, limit)
-        cells = [row.get(f"cell_{side}") for row in page["rows"] for side in "ab"]
-        return self._with_origins({**marked(answer), "units": _UNITS, **page}, cells)
+        return self._with_rows(marked(answer), pairs, offset, limit)
 
     def sql(
         self, query: _Text, options: dict[str, str] | None = None, offset: _Offset = 0, limit: _Limit = 50
@@ -124,36 +123,45 @@ class Tools:
             rows = answer.all_rows()
             columns = list(_describe_columns(distinct_names(answer.columns), question.text))
         names = [column["name"] for column in columns]
-        page = paginate(rows, 0, limit, lambda row: dict(zip(names, map(marked_cell, row), strict=True)))
-        after = offset + page["next_offset"] if page["next_offset"] is not None else None
-        return self._with_origins({"columns": columns, "rows": page["rows"], "offset": offset, "next_offset": after})
+        titles = {column["name"]: column["title"] for column in columns if "title" in column}
+        page = page_of(names, rows, offset, limit)
+        page[FOREIGN] |= {"titles": titles} if titles else {}
+        note = {"note": question.if_empty} if question.if_empty and not rows and not offset else {}
+        return self._with_origins({"columns": names, **self._explain_columns(columns), **note, **page})
+
+    def _explain_columns(self, columns: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Return the meanings that no answer before had."""
+        meanings = {column["name"]: column["meaning"] for column in columns if "meaning" in column}
+        new = {name: text for name, text in meanings.items() if (name, text) not in self._explained}
+        self._explained |= new.items()
+        return {"meanings": new} if new else {}
 
     def questions(self) -> dict[str, Any]:
         """The named questions of the tool sql, and their options."""
-        listed = questions().values()
-        return {"questions": [{"name": q.name, "meaning": q.summary, "options": list(q.parameters)} for q in listed]}
+        rows = [[each.name, each.summary, list(each.parameters)] for each in questions().values()]
+        return {"columns": ["name", "meaning", "options"], "rows": rows}
 
     def describe(self, view: _Only = None) -> dict[str, Any]:
-        """The columns of a view with types, units and meanings; without a name, all views."""
+        """The columns of a view with types, units and meanings; without a name, all views, and what units mean."""
         views = read_relations()
         if view is None:
-            return {"views": {name: comment for name, (comment, _) in views.items()}}
+            return {"views": {name: comment for name, (comment, _) in views.items()}, "units": _UNITS}
         if view not in views:
             raise InputError(
                 f"unknown view `{view}`{did_you_mean(view, views) or '; describe without a name lists all'}"
             )
         comment, columns = views[view]
-        listed = [{"name": column, "type": kind, "meaning": meaning} for column, kind, meaning in columns]
-        return {"view": view, "meaning": comment, "columns": listed}
+        return {"view": view, "meaning": comment, "columns": ["name", "type", "meaning"], "rows": columns}
 
     def session(self, session_id: _SessionId, log_offset: _Offset = 0) -> dict[str, Any]:
         """One session: how it ended, its runs, conditions and log, and where the time of its cell goes."""
         with warehouse_reader(self._workspace) as reader:
-            sessions, runs, conditions = read_sessions(reader, [session_id])
-        if not sessions:
+            details = read_sessions(reader, [session_id]).get(session_id)
+        if details is None:
             raise InputError(f"no session has the id `{session_id}`; verdicts and sql list ids")
-        facts = asdict(sessions[0])
-        times = {} if sessions[0].without_times else self._session_times(session_id, sessions[0].cell, runs)
+        row = details.facts
+        facts = asdict(row)
+        times = {} if row.without_times else self._session_times(session_id, row.cell, details.runs)
         bundle = self._workspace.store.find(session_id)
         logs = [bundle / name for name in _LOGS if bundle and (bundle / name).is_file()]
         texts = (f"{file.name}:\n{file.read_text(encoding='utf-8', errors='replace')}\n" for file in logs)
@@ -161,7 +169,7 @@ class Tools:
         more = log_offset + _LOG_CHARS
         answer = {
             **marked({name: fact for name, fact in facts.items() if name != "log_tail"}),
-            "conditions": marked([asdict(row) for row in conditions]),
+            "conditions": table_of(map(asdict, details.conditions)),
             **times,
             "log": {"foreign_text": bounded(log[log_offset:more], _LOG_CHARS)},
             "log_next_offset": more if more < len(log) else None,
@@ -179,7 +187,7 @@ class Tools:
             "session_id": session_id,
         }
 
-    def _session_times(self, session_id: str, cell: str, runs: list[RunRow]) -> dict[str, Any]:
+    def _session_times(self, session_id: str, cell: str, runs: Sequence[RunRow]) -> dict[str, Any]:
         """Return the figures and the measured runs of a session, and the times of all sessions of its cell.
 
         The latter are by category and by operator, with at most 15 operators.
@@ -201,14 +209,25 @@ class Tools:
                 cell,
             ),
         }
-        times = {name: marked(self._rows(*part)) for name, part in parts.items()}
-        return {**times, "runs_ms": marked([run.execute_ms for run in runs if not run.is_warmup]), "units": _UNITS}
+        times = {name: table_of(self._rows(*part)) for name, part in parts.items()}
+        return {**times, "runs_ms": marked([run.execute_ms for run in runs if not run.is_warmup])}
 
     def _rows(self, text: str, ids: str | list[str]) -> list[dict[str, Any]]:
         """Return the rows of a query with the parameter `id`, each as a dictionary by column."""
         with readable_warehouse(self._workspace) as file, self._cages.cage(file, LIMITS) as cage:
             answer = cage.ask(text, {"id": ids})
             return [dict(zip(answer.columns, row, strict=True)) for row in answer.all_rows()]
+
+    def _with_rows(
+        self, answer: dict[str, Any], rows: Iterable[dict[str, Any]], offset: int, limit: int
+    ) -> dict[str, Any]:
+        """Return an answer with a page of its rows, and the origins of their cells."""
+        columns, values = columns_and_rows(rows)
+        page = page_of(columns, values[offset : offset + limit + 1], offset, limit)
+        page[FOREIGN] |= answer.pop(FOREIGN, {})
+        places = [place for place, column in enumerate(columns) if column in ("cell", "cell_a", "cell_b")]
+        cells = [row[place] for row in values[offset : page["next_offset"]] for place in places]
+        return self._with_origins({**answer, **page, "rows_in_all": len(values)}, cells)
 
     def _with_origins(self, answer: dict[str, Any], cells: Sequence[str | None] = ()) -> dict[str, Any]:
         """Return an answer with the name of the snapshot, and with the sweep and the session ids of each of `cells`."""
@@ -219,8 +238,8 @@ class Tools:
             "FROM session_latency WHERE cell IN (SELECT unnest($id::VARCHAR[])) GROUP BY cell ORDER BY cell"
         )
         cell_ids = [cell for cell in dict.fromkeys(cells) if cell]
-        origins = {row.pop("cell"): marked(row) for row in self._rows(of_cells, cell_ids)} if cell_ids else {}
-        return {**answer, **({"cells": origins} if origins else {}), "warehouse": name}
+        origins = {"cells": table_of(self._rows(of_cells, cell_ids))} if cell_ids else {}
+        return {**answer, **origins, "warehouse": name}
 
 
 def _verdict_as_json(row: VerdictRow) -> dict[str, Any]:
@@ -247,4 +266,4 @@ def _describe_columns(names: list[str], query: str) -> Iterator[dict[str, Any]]:
         elif meanings[name] or name in query:
             yield {"name": name}
         else:
-            yield {"name": f"column_{place}", "title": {"foreign_text": bounded(name)}}
+            yield {"name": f"column_{place}", "title": bounded(name)}

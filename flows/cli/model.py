@@ -13,17 +13,20 @@ from flows.cli.options import (
     DEFAULT_DATA_DIR,
     BundlesOption,
     DataDirOption,
+    DelegateOption,
     DeviceOption,
     TextOrJsonOption,
     WarehouseOption,
 )
 from flows.terminal import show, show_pieces
-from tasks.export.conversion import describe_conversion, describe_weights
+from tasks.bundle.sizes import size_text
+from tasks.export.conversion import describe_conversion, describe_shares, describe_weights
 from tasks.export.recipes import RECIPES, recipe_name
 from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
     from flows.model_check import CheckedCase
+    from tasks.export.exported import Export
     from tasks.rows.shares import Share
 
 DeadlineOption = Annotated[
@@ -84,6 +87,7 @@ def check(
     precision: Annotated[
         str, typer.Option(help="A recipe: fp16, int8_static, `int4_dynamic: {group_size: 128}`, ...")
     ] = "fp32",
+    delegate: DelegateOption = None,
     max_portable: Annotated[
         float | None, typer.Option(min=0, max=100, help="Fail above this percentage of time in portable operators.")
     ] = None,
@@ -117,6 +121,8 @@ def check(
     if expect:
         if max_portable is not None:
             raise InputError("--expect counts kernels and measures no time; leave out --max-portable")
+        if delegate:
+            raise InputError("--expect counts kernels of XNNPACK; leave out --delegate")
         request = ExportRequest(
             parse_entry(model, samples), precision, Workspace(data_dir.absolute()).exports, deadline_s=deadline_s
         )
@@ -128,7 +134,7 @@ def check(
     started = time.monotonic()
     problems, cases = [], []
     try:
-        entry = parse_entry(model, samples) if samples else model
+        entry = parse_entry(model, samples, delegate) if samples or delegate else model
         checked = check_model(
             entry, precision, data_dir, deadline_s=deadline_s, tell=lambda cause: show(f"waiting: {cause}", err=True)
         )
@@ -140,9 +146,10 @@ def check(
                 problems.append(f"{case.export.model}: {problem}")
     except ExportError as error:
         problems = [str(error)]
-    seconds = time.monotonic() - started
+    seconds, not_run = time.monotonic() - started, any(case.not_run for case in cases)
     if format == "text":
-        show(f"checked in {seconds:.1f} s", f"failed: {'; '.join(problems)}" if problems else "ready for a sweep")
+        ready = "not run here; ready for a sweep on a device that can run it" if not_run else "ready for a sweep"
+        show(f"checked in {seconds:.1f} s", f"failed: {'; '.join(problems)}" if problems else ready)
     else:
         about = {"model": model, "precision": precision, "ready": not problems, "problems": problems}
         document = about | {"seconds": seconds, "cases": [_case_as_json(case) for case in cases]}
@@ -162,22 +169,33 @@ def _find_problem(case: "CheckedCase", max_portable: float | None) -> str | None
 def export(
     model: Annotated[str, typer.Argument(help="As in a sweep file: zoo, package.module:factory, file.py:factory, ...")],
     precision: Annotated[str, typer.Option(help=f"A recipe: {', '.join(RECIPES)}, or your own.")] = "fp32",
+    delegate: DelegateOption = None,
     seed: Annotated[int, typer.Option(help="Seed of weights and reference inputs.")] = 0,
     deadline: DeadlineOption = None,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Export one model to a .pte and execute it once on this machine; print its folder."""
     from flows.progress import export_status
-    from tasks.export.entry import EXPORT_DEADLINE_S, ExportRequest
+    from tasks.export.entry import EXPORT_DEADLINE_S, ExportRequest, parse_entry
     from tasks.export.export import export_cases
 
     precision, deadline_s = recipe_name(precision), deadline or EXPORT_DEADLINE_S
     with export_status(f"{model} {precision}") as tell:
-        request = ExportRequest(model, precision, Workspace(data_dir).exports, seed, deadline_s=deadline_s)
+        entry = parse_entry(model, delegate=delegate) if delegate else model
+        request = ExportRequest(entry, precision, Workspace(data_dir).exports, seed, deadline_s=deadline_s)
         done = export_cases(request, on_step=tell)[0]
     show(done.folder)
     if done.trial:
         show(f"execution on this machine after the export: {done.trial}", *done.notes, err=True)
+    for note in _unproven_notes(done):
+        show(note, err=True)
+
+
+def _unproven_notes(export: "Export") -> list[str]:
+    from tasks.bundle.delegates import delegate_names, unproven_notes
+    from tasks.bundle.runtime import parse_runtime
+
+    return unproven_notes(delegate_names(parse_runtime(export.model).delegate))
 
 
 def _text_lines(case: "CheckedCase") -> Iterator[str]:
@@ -185,15 +203,20 @@ def _text_lines(case: "CheckedCase") -> Iterator[str]:
     from tasks.results.text import in_ms
 
     export, (delegated, portable) = case.export, _count_operators(case)
-    yield f"{export.model} {export.precision}: {export.pte_bytes / 1e6:.2f} MB, exported in {export.export_s:.1f} s"
+    yield f"{export.model} {export.precision}: {size_text(export.pte_bytes)}, exported in {export.export_s:.1f} s"
     if export.trial:
         yield f"execution on this machine after the export: {export.trial}"
+    yield from _unproven_notes(export)
     if weights := describe_weights(export.stored_bytes, export.pte_bytes):
         yield f"program: {weights}"
     yield from export.notes
     yield from _memory_lines(case)
-    if export.delegated or export.portable:
-        yield f"operators: {delegated} delegated to XNNPACK, {portable} portable"
+    if (export.delegated or export.portable) and not describe_shares(export):  # which is among the notes
+        inside = [f"{delegated} delegated to {_backends(export)}"] if delegated else []
+        yield f"operators: {', '.join([*inside, f'{portable} portable'])}"
+    if case.not_run:
+        yield f"not run here: {case.not_run}"
+        return
     if not case.has_time:
         yield str(case.problem)
         yield from (f"  {line}" for line in (case.record.log_tail or "").splitlines()[-5:])
@@ -271,8 +294,17 @@ def _case_as_json(case: "CheckedCase") -> dict[str, Any]:
         "stored_bytes": [{"type": name, "bytes": size} for name, size in export.stored_bytes.items()],
         "type_changes": export.type_changes,
         "notes": export.notes,
+        "not_run": case.not_run,
         "problem": case.problem,
     }
+
+
+def _backends(export: "Export") -> str:
+    """Return the backends that the program calls, XNNPACK if it calls none."""
+    from tasks.bundle.delegates import backend_title
+
+    titles = {backend_title(backend) for _, _, backend in export.delegate_calls or ()}
+    return " and ".join(sorted(titles)) or "XNNPACK"
 
 
 def _count_operators(case: "CheckedCase") -> tuple[int, int]:

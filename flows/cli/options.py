@@ -3,37 +3,95 @@
 import errno
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
 if TYPE_CHECKING:
     from devices.inventory import DeviceSpec
 
+
+def _from_settings(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
+    """Return the value on the command line, after or before the command's name, else the setting of the same name."""
+    from devices.settings import settings
+
+    name = str(parameter.name)
+    passing = _passing_context(context, name)
+    if passing is context:
+        return value
+    return passing.params[name] if passing else getattr(settings(), name)
+
+
+def is_passed(context: typer.Context, name: str) -> bool:
+    """Return whether an option with a setting is on the command line."""
+    return _passing_context(context, name) is not None
+
+
+def _passing_context(context: typer.Context, name: str) -> typer.Context | None:
+    """Return the command, or the innermost group before it, after which the option is; None if it is nowhere."""
+    source = context.get_parameter_source(name)
+    if source is not None and source.name == "COMMANDLINE":
+        return context
+    return _passing_context(cast(typer.Context, context.parent), name) if context.parent else None
+
+
+# `envvar` is for `--help`: the settings come from `_from_settings`, which also reads the file.
 DataDirOption = Annotated[
-    Path, typer.Option("--data-dir", envvar="ETFARM_DATA_DIR", help="Folder for all results.", show_default="./var")
+    Path,
+    typer.Option(
+        "--data-dir",
+        envvar="ETFARM_DATA_DIR",
+        callback=_from_settings,
+        help="Folder for all results.",
+        show_default="./var",
+    ),
 ]
 WarehouseOption = Annotated[
     Path | None,
-    typer.Option("--warehouse", envvar="ETFARM_WAREHOUSE", help="DuckDB file instead of the one in --data-dir."),
+    typer.Option(
+        "--warehouse",
+        envvar="ETFARM_WAREHOUSE",
+        callback=_from_settings,
+        help="DuckDB file instead of the one in --data-dir.",
+    ),
 ]
 BundlesOption = Annotated[
     str | None,
     typer.Option(
         "--bundles",
         envvar="ETFARM_BUNDLES",
+        callback=_from_settings,
         help="Folder or URL of all bundles, such as s3://bucket/prefix; default: in --data-dir.",
         show_default=False,
     ),
 ]
 InventoryOption = Annotated[
-    Path, typer.Option("--inventory", envvar="ETFARM_INVENTORY", help="Inventory file: the list of devices.")
+    Path,
+    typer.Option(
+        "--inventory",
+        envvar="ETFARM_INVENTORY",
+        callback=_from_settings,
+        help="Inventory file: the list of devices; without one, this machine.",
+        show_default=False,
+    ),
 ]
 ModelOption = Annotated[str | None, typer.Option("--model", help="Only this model.")]
 PrecisionOption = Annotated[str | None, typer.Option("--precision", help="Only this precision.")]
+DelegateOption = Annotated[
+    str | None,
+    typer.Option(
+        "--delegate",
+        help="What it is lowered to instead of XNNPACK: portable, openvino, coreml, mlx, your own partitioner as "
+        "package.module:function, or a list by priority such as openvino+xnnpack.",
+    ),
+]
 VariantOption = Annotated[str | None, typer.Option("--variant", help="Only this variant, such as sme2_off.")]
 DeviceOption = Annotated[str | None, typer.Option("--device", help="Only this device.")]
 FormatOption = Annotated[Literal["table", "csv", "json", "markdown"], typer.Option("--format", help="Output format.")]
+WideOption = Annotated[
+    bool,
+    typer.Option("--wide", help="All columns, each row on one line, as in a pipe."),
+]
 TextOrJsonOption = Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")]
 OutputsOption = Annotated[
     list[Path] | None,
@@ -54,9 +112,10 @@ class FailOn(StrEnum):
     INACCURATE = "inaccurate"
 
 
-DEFAULT_DATA_DIR = Path("var")
 DEFAULT_AUTOMATIONS = Path("deployments/automations.yaml")
-DEFAULT_INVENTORY = Path("deployments/inventories/local.yaml")
+# `_from_settings` replaces both.
+DEFAULT_DATA_DIR = Path("var")
+DEFAULT_INVENTORY = Path()
 
 
 def choose_device(inventory: Path, name: str | None) -> "DeviceSpec":

@@ -1,13 +1,16 @@
 """Write output of commands: files, which are complete or not at all, and the rows of a query."""
 
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 from devices.errors import InputError
+from flows.terminal import show_pieces, show_table, terminal_width
 from sql.cage.cage import Answer
-from tasks.pages.rows import as_text
+from tasks.pages.answer_table import MAX_CELL_LINES, table_lines
+from tasks.pages.rows import Blocks, as_text
+from tasks.results.table import Column
 from tasks.store.files import complete_file, remove_leftovers
 
 _TEXT_FORMATS = {".csv": "csv", ".json": "json", ".md": "markdown"}
@@ -29,6 +32,24 @@ def output_file(file: Path, suffixes: Collection[str] = _SUFFIXES) -> Iterator[B
     remove_leftovers(file.parent)
     with complete_file(file) as stream:
         yield stream
+
+
+def show_rows(
+    columns: Sequence[Column | str],
+    blocks: Blocks,
+    form: str,
+    *,
+    wide: bool,
+    max_cell_lines: int | None = MAX_CELL_LINES,
+) -> None:
+    """Print rows as csv, json, markdown, or as a table that fits the terminal unless `wide`.
+
+    On a terminal, a cell of more than `max_cell_lines` is cut, and the last line says so.
+    """
+    if form == "table":
+        show_table(table_lines(columns, blocks, terminal_width(wide=wide), max_cell_lines))
+    else:
+        show_pieces(as_text([each if isinstance(each, str) else each.title for each in columns], blocks, form))
 
 
 def row_form(file: Path) -> Literal["rows", "arrow"]:

@@ -32,22 +32,42 @@ def build(
     executorch: Annotated[
         str | None, typer.Option(help="Version of ExecuTorch, 1.5.0 or later; the installed one if omitted.")
     ] = None,
+    delegate: Annotated[
+        list[str] | None, typer.Option(help="Delegate beside XNNPACK: openvino, coreml or mlx; may be repeated.")
+    ] = None,
     format: TextOrJsonOption = "text",
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
-    """Build a runner from the wheel or from sources; print its folder, or with --format json what it is."""
+    """Build a runner from the wheel or from sources; print its folder, or with --format json what it is.
+
+    The compiler of this machine builds for its own platform, a GNU cross compiler for the other processor of Linux, and
+    zig (`pip install 'etfarm[cross]'`) for macos-arm64. android-arm64 needs no NDK: its runner is that of linux-aarch64
+    with the C library beside it.
+    """
+    from devices.platform import PLATFORM_FACTS, PLATFORMS
+    from tasks.bundle.delegates import unproven_notes
     from tasks.runner.build import build_runner
+    from tasks.runner.delegate_files import delegate_backends
     from tasks.runner.manifest import RunnerError
     from tasks.runner.register import build_from_source
-    from tasks.runner.toolchain import host_platform
+    from tasks.runner.toolchain import find_toolchain, host_platform
 
     if source is None and (trace or variant):
         raise RunnerError("--trace and --variant need --source, a checkout of ExecuTorch; the wheel has no trace log")
     if source is not None and executorch:
         raise RunnerError("--executorch is a version of the wheel; check that version out in --source instead")
+    if source is not None and delegate:
+        raise RunnerError(
+            "--delegate needs libraries of the wheel; register what you build from --source with --backend"
+        )
     name, runners = platform or host_platform(), Workspace(data_dir).runners
     if source is None:
-        done = build_runner(name, runners, executorch)
+        for target in [each for each in PLATFORMS if each == name]:
+            compiler = find_toolchain(target, runners).version
+            show(f"runner for {target}: built as {PLATFORM_FACTS[target].built_as} with {compiler}", err=True)
+        done = build_runner(name, runners, executorch, delegate_backends(delegate or []))
+        for note in unproven_notes(delegate or [], name):
+            show(note, err=True)
     else:
         tell = partial(show, err=True)
         done = build_from_source(source, runners, platform=name, variant=variant, trace=trace, report=tell)
@@ -69,6 +89,10 @@ def register(
     executorch: Annotated[
         str | None, typer.Option(help="Its version of ExecuTorch, for sessions that state it; if omitted, the others.")
     ] = None,
+    backend: Annotated[
+        list[str] | None,
+        typer.Option(help="Id of a backend that it has, such as VulkanBackend; may be repeated. If omitted: unknown."),
+    ] = None,
     format: TextOrJsonOption = "text",
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
@@ -77,7 +101,14 @@ def register(
     from tasks.runner.register import register_runner
 
     use = Use(cast(Variant, variant), cast(Mode, mode), executorch)  # checked there
-    done = register_runner(program, Workspace(data_dir).runners, platform=platform, use=use, provenance=provenance)
+    done = register_runner(
+        program,
+        Workspace(data_dir).runners,
+        platform=platform,
+        use=use,
+        provenance=provenance,
+        backends=backend or (),
+    )
     _show(done, format)
 
 
@@ -85,6 +116,6 @@ def _show(runner: "Runner", form: str) -> None:
     if form == "text":
         show(runner.folder)
         return
-    names = ("platform", "kind", "runner_sha256")
-    about = {name: getattr(runner, name) for name in names} | {"folder": str(runner.folder.absolute())}
+    about = {name: getattr(runner, name) for name in ("platform", "kind", "runner_sha256")}
+    about |= {"backends": sorted(runner.backends or ()), "folder": str(runner.folder.absolute())}
     show_pieces([json.dumps(about, indent=1) + "\n"])

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_AUTOMATIONS, DEFAULT_DATA_DIR, BundlesOption, DataDirOption
+from flows.cli.options import DEFAULT_AUTOMATIONS, DEFAULT_DATA_DIR, BundlesOption, DataDirOption, is_passed
 from flows.terminal import show
 from tasks.store.workspace import Workspace
 
@@ -36,13 +36,15 @@ def server(context: typer.Context, data_dir: DataDirOption = DEFAULT_DATA_DIR) -
 
 
 @app.command(epilog="Example: etfarm server worker")
-def worker() -> None:
+def worker(context: typer.Context, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """Run the sweeps that a Prefect server starts.
 
     Needs PREFECT_API_URL and starts in the checkout's root. Ctrl-C and SIGTERM end the running sweep cleanly first.
     """
     from flows.server.shared_server import POOL, run_worker
 
+    if is_passed(context, "data_dir"):  # the process of a run takes it from the environment
+        os.environ["ETFARM_DATA_DIR"] = str(data_dir.absolute())
     raise typer.Exit(run_worker(POOL))
 
 

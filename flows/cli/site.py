@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, WarehouseOption
+from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption, WarehouseOption
 from flows.terminal import show
 from tasks.store.workspace import Workspace
 
@@ -52,22 +52,26 @@ def site(
     """
     if context.invoked_subcommand is not None:
         return
+    from devices.settings import settings  # slow to import
+
+    workspace = Workspace(data_dir, warehouse, settings().bundles)
     if publish is not None:
-        _publish(publish, Workspace(data_dir, warehouse))
+        _publish(publish, workspace)
     else:
-        _serve(port, host_name or [], Workspace(data_dir, warehouse))
+        _serve(port, host_name or [], workspace)
 
 
 @app.command(epilog="Example: etfarm site report")
 def report(
     sweep_id: Annotated[str | None, typer.Argument(help="Id of the sweep; the newest if omitted.")] = None,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
+    bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
     """Write a sweep's report (HTML and Markdown); print its path."""
     from flows.warehouse.publish import write_report
 
-    show(write_report(Workspace(data_dir, warehouse), sweep_id))
+    show(write_report(Workspace(data_dir, warehouse, bundles), sweep_id))
 
 
 def _publish(location: str, workspace: Workspace) -> None:

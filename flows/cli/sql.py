@@ -9,8 +9,8 @@ import typer
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, WarehouseOption
-from flows.terminal import show, show_pieces
+from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, WarehouseOption, WideOption
+from flows.terminal import show
 from tasks.bundle.model_names import find_model, short_names
 from tasks.store.workspace import Workspace
 
@@ -44,6 +44,7 @@ def sql(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write: .csv, .json, .parquet, .arrow or .md.")
     ] = None,
+    wide: WideOption = False,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     warehouse: WarehouseOption = None,
 ) -> None:
@@ -55,7 +56,8 @@ def sql(
     Names and logs come from devices and files. Tables, CSV and Markdown replace their control characters, bidirectional
     ones included, with U+FFFD; JSON escapes them, and .parquet and .arrow keep them.
 
-    List the views and their descriptions with: etfarm sql "SELECT view_name, comment FROM duckdb_views()"
+    List the views and their descriptions with: etfarm sql "SELECT view_name, comment FROM duckdb_views()
+    WHERE comment IS NOT NULL"
     """
     if list_questions:
         from sql.question import questions
@@ -66,21 +68,26 @@ def sql(
         return
     if query is None:
         raise InputError("name a question, or pass SQL or a .sql file; list the questions with `etfarm sql --list`")
-    print_answer(query, format, output, Workspace(data_dir, warehouse), context.args)
+    print_answer(query, format, output, Workspace(data_dir, warehouse), context.args, wide=wide)
 
 
 def print_answer(
-    text: str, form: str | None, output: Path | None, workspace: Workspace, options: Sequence[str] = ()
+    text: str,
+    form: str | None,
+    output: Path | None,
+    workspace: Workspace,
+    options: Sequence[str] = (),
+    *,
+    wide: bool = False,
 ) -> None:
     """Run one query and print its rows, as a table if `form` is None, or write them to `output` by its suffix.
 
     `text` is SQL, the path of a .sql file or the name of a question, with its `options`. Raises InputError and
     WarehouseError.
     """
-    from flows.cli.output import output_file, row_form, write_rows
+    from flows.cli.output import output_file, row_form, show_rows, write_rows
     from flows.warehouse.readable import readable_warehouse
     from sql.cage.cage import Cage
-    from tasks.pages.rows import as_text
     from tasks.results.text import numbered
 
     if output is not None and form is not None:
@@ -90,7 +97,9 @@ def print_answer(
         parameters = resolve_names(question, parse_options(question, options), cage)
         if output is None:
             answer = cage.ask(question.text, parameters)
-            show_pieces(as_text(answer.columns, answer.blocks(), form or "table"))
+            show_rows(answer.columns, answer.blocks(), form or "table", wide=wide)
+            if not answer.rows and question.if_empty:
+                show(question.if_empty, err=True)
             return
         with output_file(output) as stream:
             answer = cage.ask(question.text, parameters, form=row_form(output))

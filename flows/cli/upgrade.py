@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from flows.cli.options import DEFAULT_DATA_DIR, DEFAULT_INVENTORY, DataDirOption, InventoryOption, WarehouseOption
-from flows.terminal import show, show_pieces
+from flows.cli.options import (
+    DEFAULT_DATA_DIR,
+    DEFAULT_INVENTORY,
+    BundlesOption,
+    DataDirOption,
+    InventoryOption,
+    WarehouseOption,
+    WideOption,
+)
+from flows.terminal import show, show_pieces, show_table, terminal_width
 from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -50,8 +58,10 @@ def check(
     device: _DeviceOption = None,
     output: _OutputOption = None,
     format: Annotated[Literal["text", "json", "markdown"], typer.Option(help="Output format.")] = "text",
+    wide: WideOption = False,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
+    bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
     """Measure the models of a sweep with two versions of ExecuTorch, in turns, and compare everything.
@@ -65,10 +75,12 @@ def check(
     from flows.cli.output import check_output, output_file
     from tasks.measure.sweep_file import read_sweep
     from tasks.pages import upgrade as pages
+    from tasks.pages.terminal_table import fit
+    from tasks.results.table import build_table
 
     for each in output or ():
         check_output(each, pages.WRITERS)
-    workspace = Workspace(data_dir.absolute(), warehouse)
+    workspace = Workspace(data_dir.absolute(), warehouse, bundles)
     request = UpgradeToCheck(read_sweep(file), before, to, sessions, inventory, device or [])
     upgrade = measure_upgrade(request, workspace)
     page = workspace.reports / upgrade.sweep_id / "upgrade.html"
@@ -76,8 +88,9 @@ def check(
         with output_file(each, pages.WRITERS) as stream:
             stream.write(pages.WRITERS[each.suffix](upgrade).encode())
     if format == "text":
-        show_pieces(pages.upgrade_lines(upgrade))
-        show(f"the page: {page}")
+        show(upgrade.headline, "", *upgrade.findings, "")
+        show_table(fit(build_table(upgrade.rows), terminal_width(wide=wide)).lines())
+        show(*(upgrade.comparison.remarks if upgrade.comparison else ()), f"the page: {page}")
     else:
         show_pieces([pages.WRITERS[{"json": ".json", "markdown": ".md"}[format]](upgrade)])
     raise typer.Exit(0 if upgrade.answer == "safe" else 1)

@@ -2,37 +2,45 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from flows.terminal import show, show_pieces
 
+if TYPE_CHECKING:
+    from tasks.measure.sweep_file import SweepSpec
+
 app = typer.Typer(rich_markup_mode=None)
 
 
-@app.command(epilog="Example: etfarm validate deployments/sweeps/nightly.yaml deployments/inventories/local.yaml")
+@app.command(epilog="Example: etfarm validate sweep.yaml inventory.yaml")
 def validate(
-    files: Annotated[list[Path] | None, typer.Argument(help="Sweep files and inventories.")] = None,
+    files: Annotated[list[Path] | None, typer.Argument(help="Sweep files, inventories, etfarm.yaml.")] = None,
     schema: Annotated[
-        Literal["sweep", "inventory"] | None, typer.Option(help="Print the JSON schema of such files instead.")
+        Literal["sweep", "inventory", "settings"] | None,
+        typer.Option(help="Print the JSON schema of such files instead."),
     ] = None,
 ) -> None:
-    """List all mistakes of sweep files and inventories, by line.
+    """List all mistakes of sweep files, inventories and settings, by line.
 
-    Nothing is started, and no device is contacted. Exits with 1 if a file has a mistake.
+    Mistakes between entries, such as two devices with one name, follow when each entry is right. Nothing is
+    started, and no device is contacted. Exits with 1 if a file has a mistake.
 
     An editor with a YAML language server shows the same while you write: save the schema, and begin the file with the
     comment `# yaml-language-server: $schema=sweep.schema.json`
     """
+    from pydantic import BaseModel
+
     from devices.errors import InputError
     from devices.inventory import Inventory
+    from devices.settings import Settings
     from tasks.measure.sweep_file import SweepSpec
 
     if schema is not None:
-        kind = SweepSpec if schema == "sweep" else Inventory
+        kinds: dict[str, type[BaseModel]] = {"sweep": SweepSpec, "inventory": Inventory, "settings": Settings}
         dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-        show_pieces([json.dumps(dialect | kind.model_json_schema(), indent=1) + "\n"])
+        show_pieces([json.dumps(dialect | kinds[schema].model_json_schema(), indent=1) + "\n"])
         return
     if not files:
         raise InputError("name the files to check, or a schema to print with --schema")
@@ -47,14 +55,42 @@ def validate(
 
 
 def _describe_valid(file: Path) -> str:
-    """Return a few words about a valid sweep file or inventory (with `devices`); InputError with all mistakes."""
-    from devices.checked_yaml import read_yaml
+    """Describe a valid etfarm.yaml, sweep file or inventory (with `devices`); InputError with all mistakes."""
+    from devices.checked_yaml import key_lines, read_yaml
+    from devices.errors import InputError
     from devices.inventory import load_inventory
+    from devices.settings import FILE, load_settings
     from tasks.measure.sweep_file import read_sweep
     from tasks.results.text import counted
 
+    if file.name == FILE.name:
+        read = load_settings(file)
+        # A relative path starts at the file's folder: commands read the file of the current folder only.
+        if "inventory" in read.model_fields_set and not (file.parent / read.inventory).is_file():
+            place = f"{file}:{key_lines(file)['inventory']}: `inventory`"
+            raise InputError(f"{place}: no file {read.inventory}; correct the path, or write that file")
+        return f"settings: {', '.join(sorted(read.model_fields_set))}"
     written = read_yaml(file)
     if isinstance(written.get("devices"), list):
         return f"inventory, {counted(len(load_inventory(file).devices), 'device')}"
     spec = read_sweep(file)
-    return f"sweep {spec.name}, {counted(len(spec.pairs), 'pair')} of model and recipe"
+    _check_functions(spec, file)
+    return f"sweep {spec.name}, {counted(len(spec.pairs), 'export')}"
+
+
+def _check_functions(spec: "SweepSpec", file: Path) -> None:
+    """Raise InputError with a sentence for each function of yours that a sweep names and that does not exist."""
+    from devices.checked_yaml import key_lines
+    from devices.errors import FarmError, Mistakes
+    from tasks.export.entry import ExportRequest
+    from tasks.export.key import check_user_functions
+
+    sentences = []
+    for entry, recipe in spec.pairs:
+        try:
+            if not entry.pte:
+                check_user_functions(ExportRequest(entry, recipe, Path()))
+        except FarmError as error:
+            sentences.append(f"{file}:{key_lines(file)['models']}: {entry.name} {recipe}: {error}")
+    if sentences:
+        raise Mistakes(sentences)

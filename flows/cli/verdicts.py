@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from devices.errors import InputError
-from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, OutputsOption, WarehouseOption
+from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, OutputsOption, WarehouseOption, WideOption
 from flows.terminal import show, show_pieces
 from tasks.store.workspace import Workspace
 
@@ -34,19 +34,21 @@ def verdicts(
     ] = False,
     output: OutputsOption = None,
     format: _FormatOption = "table",
+    wide: WideOption = False,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     warehouse: WarehouseOption = None,
 ) -> None:
     """Show what a night changed, each series against earlier nights.
 
-    Exits with 1 on a verdict that --fail-on lists: `suspected` includes regressions. A series that `failed` counts for
-    each of them, since its change is unknown.
+    With --fail-on, exits with 1 on such a verdict (FAIL; `suspected` includes regressions), and with 3 if there is none
+    but a series failed, or nothing can be judged (INCOMPLETE).
     """
     from flows.cli.comparison_output import ComparisonOutput
     from flows.warehouse.readable import ask_warehouse, warehouse_reader
-    from tasks.results.incidents import night_data, open_incidents, read_incidents
-    from tasks.results.night import night_comparison
-    from tasks.results.verdicts import failed_lines, failing_verdicts, read_night
+    from tasks.results.devices import noise_lines
+    from tasks.results.incidents import open_incidents, read_incidents
+    from tasks.results.night import night_comparison, night_data, night_gate
+    from tasks.results.verdicts import failed_lines, read_night
 
     workspace = Workspace(data_dir, warehouse)
     if week:
@@ -54,11 +56,12 @@ def verdicts(
             raise InputError("--week prints a report; leave --output and --fail-on out")
         _show_week(workspace, night, format)
         return
-    destination = ComparisonOutput(format, output or (), workspace)
+    destination = ComparisonOutput(format, output or (), workspace, wide)
     destination.check()
     with warehouse_reader(workspace) as reader:
         judged_night, rows = read_night(reader, night)
         incidents = read_incidents(reader)
+        noise = noise_lines(reader, night=judged_night)
     if format in ("bencher", "github-action-benchmark", "pytorch"):
         from tasks.pages.benchmarks import benchmarks
 
@@ -70,21 +73,16 @@ def verdicts(
     lines = [row.line for row in open_incidents(incidents)]
     document = night_data(judged_night, of_night.headline, rows, incidents)
     alone = failed_lines([row for row in rows if row.incident_id is None])
-    destination.show(replace(of_night, remarks=[*lines, *alone], document=document))
-    unmeasured = [row for row in rows if row.verdict == "failed" and fail_on != "never"]
-    failing = failing_verdicts(rows, fail_on)
-    if failing or unmeasured:
-        counts = f"{len(failing)} with this verdict, {len(unmeasured)} failed, of {len(rows)}"
-        show(f"etfarm: --fail-on {fail_on}: {counts}", err=True)
-        raise typer.Exit(1)
+    gate = night_gate(of_night, date.fromisoformat(judged_night), rows, fail_on)
+    raise typer.Exit(destination.show(replace(of_night, remarks=[*lines, *alone, *noise], document=document), gate))
 
 
 def _show_week(workspace: Workspace, night: str | None, form: str) -> None:
     """Print the triage report of the week up to a night, or up to today; raises InputError for other formats."""
     from flows.warehouse.readable import warehouse_reader
     from tasks.pages.markdown import inline
+    from tasks.results.glances.week import read_week
     from tasks.results.verdicts import read_night
-    from tasks.results.week import read_week
 
     if form not in ("table", "markdown", "json"):
         raise InputError("--week has the formats table, markdown and json")

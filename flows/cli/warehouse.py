@@ -15,7 +15,7 @@ from flows.terminal import show, show_pieces
 from tasks.maintain import PACK_AFTER, THIN_AFTER, UNUSED_AFTER
 from tasks.store.workspace import Workspace
 
-app = typer.Typer(name="warehouse", help="Load, find, check, rebuild and prune the warehouse.", no_args_is_help=True)
+app = typer.Typer(name="warehouse", help="Load, check, rebuild and prune the warehouse.", no_args_is_help=True)
 
 
 @app.command(epilog="Example: etfarm warehouse load var/bundles some.etdump --warehouse w.duckdb")
@@ -44,7 +44,7 @@ def load(
     raise typer.Exit(1 if result.refused else 0)
 
 
-@app.command(epilog='Example: etfarm warehouse path (then: duckdb -readonly "$(etfarm warehouse path)")')
+@app.command(epilog='Example: etfarm warehouse path, or: duckdb -readonly "$(etfarm warehouse path)"')
 def path(data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """Print the path of the newest snapshot, to open read-only."""
     from tasks.load.snapshot import newest_snapshot

@@ -21,7 +21,7 @@ from tasks.judge.bisect import first_bad
 from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side, comparison_id
 from tasks.measure.prepare import export_settings, make_export
 from tasks.measure.sweep_file import SweepSpec, sweep_of_model
-from tasks.results.graph import GraphChange, graph_in_words
+from tasks.results.measurements.graph import GraphChange, graph_in_words
 from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)
@@ -140,7 +140,7 @@ class VersionSearch:
             cell = Cell(
                 device.probe.device.name, export.model, self.precision, 1, device.variant, "timing", *executions
             )
-            self.sides[version] = Side(cell, export, device.runner)
+            self.sides[version] = Side(cell, export, device.runner_for(None))
         return self.sides[version]
 
     def _report(self, line: str) -> None:

@@ -1,5 +1,6 @@
 """Measure two contents, such as two files, interleaved on one device; load their sessions and compare them."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,15 +22,18 @@ from flows.warehouse.publish import load_store
 from flows.warehouse.readable import ask_warehouse
 from tasks.bundle.cell import VARIANTS, Cell, Purpose, Use, Variant
 from tasks.bundle.record import SweepNight
+from tasks.export.exported import Export, needed_delegate
 from tasks.export.prebuilt import open_pte
 from tasks.judge.comparison import SideComparison, compare_sessions
 from tasks.judge.figures import MARGIN
 from tasks.judge.operators.cause_of_sessions import cause_between, modules_between, split_sides
 from tasks.measure.interleaved import Side, comparison_id, plan_batch
+from tasks.measure.matrix_rules import why_no_runner
 from tasks.measure.plan import FIRST_SESSION
 from tasks.measure.prepare import Probe, Runners
 from tasks.measure.sweep_file import MeasurementSettings, SweepSpec
 from tasks.results.compare import measured_fields
+from tasks.rows.sources import check_sources
 from tasks.runner.manifest import Runner
 from tasks.store.workspace import Workspace
 
@@ -83,12 +87,13 @@ class InterleavedDevice:
         facts = self.probe.facts
         return "sme2_on" if facts.sme2 else "sme1" if facts.sme else "sme2_off"
 
-    @property
-    def runner(self) -> Runner:
-        """The present runner for that variant; raises FarmError if there is none."""
-        if runner := self.runners.by_use.get(Use(self.variant, "timing")):
+    def runner_for(self, delegate: str | None) -> Runner:
+        """Return the present runner for that variant and a delegate; raises FarmError if there is none."""
+        if runner := self.runners.by_use.get(Use(self.variant, "timing", None, delegate)):
             return runner
-        raise FarmError(f"no runner for {self.probe.platform} and {self.variant}; see `etfarm devices runner --help`")
+        platform = str(self.probe.platform)
+        remedy = why_no_runner(delegate, platform) or self.runners.error or "see `etfarm devices runner --help`"
+        raise FarmError(f"no runner for {platform} and {self.variant}; {remedy}")
 
     def compare(self, a: Side, b: Side, purpose: Purpose, sessions: int, margin: float = MARGIN) -> InterleavedResult:
         """Measure both sides with `sessions` each, in the order A B B A ..., load them, and compare the sides.
@@ -152,13 +157,18 @@ class InterleavedDevice:
 
 
 def open_interleaved(
-    device: DeviceSpec, workspace: Workspace, sweep: SweepNight, earlier: tuple[SweepNight, ...] = (), priority: int = 0
+    device: DeviceSpec,
+    workspace: Workspace,
+    sweep: SweepNight,
+    delegates: Collection[str | None] = (None,),
+    earlier: tuple[SweepNight, ...] = (),
+    priority: int = 0,
 ) -> InterleavedDevice:
-    """Probe a device and build its runner, as tasks of the present flow run; raises FarmError."""
+    """Probe a device and build its runners for `delegates`, as tasks of the present flow run; raises FarmError."""
     probe: Probe = step_result(probe_step(device, workspace.registry, return_state=True))
     if probe.unusable or not probe.platform:
         raise FarmError(probe.unusable or f"{device.name}: unknown platform; state it in the inventory")
-    uses = [Use(variant, "timing") for variant in VARIANTS]
+    uses = [Use(variant, "timing", None, delegate) for variant in VARIANTS for delegate in delegates]
     state = runner_step(probe.platform, uses, workspace.runners, return_state=True)
     runners: Runners = step_result(state)
     if not runners.by_use:
@@ -185,19 +195,21 @@ def compare_files(
     A sweep of lower `priority` releases the device for them, after its present session.
     """
     with shutdown_handler(runtime.flow_run.id), progress_table():
-        interleaved = open_interleaved(device, workspace, sweep, earlier, priority)
+        exports = [open_pte(pte, workspace.exports) for pte in (a, b)]
+        delegates = [needed_delegate(export) for export in exports]
+        interleaved = open_interleaved(device, workspace, sweep, delegates, earlier, priority)
         board.expect("compare", 1)
-        sides = _file_side(a, interleaved), _file_side(b, interleaved)
+        sides = _file_side(exports[0], interleaved), _file_side(exports[1], interleaved)
         result = interleaved.compare(*sides, "comparison", sessions, margin)
         board.done("compare", result.text)
         return result
 
 
-def _file_side(pte: Path, interleaved: InterleavedDevice) -> Side:
+def _file_side(export: Export, interleaved: InterleavedDevice) -> Side:
     """Return the side that measures a file: with one thread, and the executions that a sweep has by default."""
-    export = open_pte(pte, interleaved.workspace.exports)
+    check_sources(export.folder)
     fields = SweepSpec.model_fields
     executions = export.executions(fields["executions"].default, fields["warmup_executions"].default)
     device, variant = interleaved.probe.device.name, interleaved.variant
     cell = Cell(device, export.model, export.precision, 1, variant, "timing", *executions)
-    return Side(cell, export, interleaved.runner)
+    return Side(cell, export, interleaved.runner_for(needed_delegate(export)))

@@ -34,6 +34,8 @@ def upgrade_sweep(
             "measure it by a sweep with `executorch: [own, {runner: 1.5.0}]` and `etfarm compare default runner=1.5.0`"
         )
     matrix = f"{a} {b} {spec.model_dump_json(include=_MATRIX)} {sorted(devices)}"
+    if spec.delegates != SweepSpec.model_fields["delegates"].default:
+        matrix += f" {spec.delegates}"
     digest = hashlib.sha256(matrix.encode()).hexdigest()[:8]
     changes: dict[str, Any] = {"executorch": [a, b], "options": SweepSpec.model_fields["options"].default}
     changes |= {"modes": ["timing"], "sessions": sessions, "noise_sessions": 0, "interval_percent": None}

@@ -18,6 +18,7 @@ from flows.shutdown import shutdown_handler
 from flows.sweep import PARALLEL_STEPS, default_run_name, run_sweep
 from flows.sweep_result import notify_of_error
 from tasks.bundle.cell import ROOF, Variant
+from tasks.bundle.delegates import DELEGATES, PORTABLE
 from tasks.bundle.values import first_mistake
 from tasks.export.recipes import RECIPES
 from tasks.export.zoo import MODELS
@@ -44,6 +45,9 @@ class Overrides(BaseModel):
     )
     precisions: list[Annotated[str, one_of(list(RECIPES))]] = Field(default=[], description="Recipes.")
     variants: list[Variant] = Field(default=[], description="What XNNPACK may use: SME2, SME without SME2, or neither.")
+    delegates: list[Annotated[str, one_of([*DELEGATES, PORTABLE])]] = Field(
+        default=[], description="What models are lowered to."
+    )
     devices: list[str] = Field(
         default=[], description="Names of devices of the inventory, instead of the labels in the sweep file."
     )
@@ -53,8 +57,9 @@ class Overrides(BaseModel):
 
     @property
     def digest(self) -> str:
-        """Eight hexadecimal digits, equal for equal overrides."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:_DIGITS]
+        """Eight hexadecimal digits, equal for equal overrides; those without delegates are as before there were any."""
+        text = self.model_dump_json(exclude=None if self.delegates else {"delegates"})
+        return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
 def apply_overrides(spec: SweepSpec, overrides: Overrides, folder: Path) -> SweepSpec:
@@ -111,10 +116,10 @@ def on_demand(
 
     Parameters:
         sweep_file: what to measure, and how often.
-        inventory_file: the list of devices; default: ETFARM_INVENTORY, or deployments/inventories/local.yaml.
+        inventory_file: the list of devices; default: the setting `inventory`.
         overrides: what to measure instead; the same overrides continue the same sweep within a night.
         again: measure again, even what was already measured today.
-        data_dir: the folder for all results; default: ETFARM_DATA_DIR, or ./var.
+        data_dir: the folder for all results; default: the setting `data_dir`.
     """
     file, workspace, today = Path(sweep_file), resolve_workspace(data_dir), date.today()
     inventory = inventory_path(inventory_file)

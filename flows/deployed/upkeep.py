@@ -34,8 +34,8 @@ def health(inventory_file: str | None = None, data_dir: str | None = None) -> St
     unreachable.
 
     Parameters:
-        inventory_file: the list of devices; default: ETFARM_INVENTORY, or deployments/inventories/local.yaml.
-        data_dir: the folder for all results; default: ETFARM_DATA_DIR, or ./var.
+        inventory_file: the list of devices; default: the setting `inventory`.
+        data_dir: the folder for all results; default: the setting `data_dir`.
     """
     states = device_states(Path(inventory_path(inventory_file)), resolve_workspace(data_dir).root, record=True)
     show_devices(states)
@@ -58,8 +58,8 @@ def upkeep(
     """Run `etfarm warehouse prune --yes`, then `check`; Failed if a step of the first failed or the check has findings.
 
     Parameters:
-        data_dir: the folder for all results; default: ETFARM_DATA_DIR, or ./var.
-        bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the data folder.
+        data_dir: the folder for all results; default: the setting `data_dir`.
+        bundles: a folder or a URL such as s3://bucket/prefix; default: the setting `bundles`, or the data folder.
         warehouse: a DuckDB file to use instead of the data folder's.
         thin_after: days after which the events of a night are removed; figures stay.
         pack_after: days after which the bundles of a sweep become one archive.
@@ -90,8 +90,8 @@ def report(
 
     Parameters:
         sweep_id: the sweep, such as nightly-2026-11-01; default: the newest.
-        data_dir: the folder for all results; default: ETFARM_DATA_DIR, or ./var.
-        bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the data folder.
+        data_dir: the folder for all results; default: the setting `data_dir`.
+        bundles: a folder or a URL such as s3://bucket/prefix; default: the setting `bundles`, or the data folder.
         warehouse: a DuckDB file to use instead of the data folder's.
     """
     html = write_report(resolve_workspace(data_dir, bundles, warehouse), sweep_id)

@@ -12,7 +12,7 @@ from devices.ondevice.job import kill_leftovers
 from devices.ondevice.lease import Lease, lease_ttl_s
 from devices.retry import probe_with_retry
 from devices.untrusted import excerpt
-from flows.device.job import DeviceJob, DeviceTally, ReportedCauses
+from flows.device.job import DeviceJob, DeviceTally, ReportedCauses, describe_end
 from flows.device.lease import hold_lease
 from flows.device.sessions import SessionQueue
 from flows.json_log import log_context
@@ -57,6 +57,8 @@ def measure_device(job: DeviceJob, show: Show = log_failed) -> DeviceTally:
     with log_context(sweep=job.sweep.sweep_id, device=job.device.name):
         try:
             board.expect(job.title, 0)
+            for sentence in job.skip_reasons:
+                _log.info("skipped: %s", sentence)
             if job.probe.unusable is not None:
                 run.record_rest("device_unusable", job.probe.unusable)
             elif not finish.allows_next:
@@ -67,6 +69,7 @@ def measure_device(job: DeviceJob, show: Show = log_failed) -> DeviceTally:
             _log.error("%s", error)
             run.tally.stopped_by = str(error)
         finally:
+            board.finish(job.title)
             prometheus.flush()
     return run.tally
 
@@ -116,7 +119,7 @@ class _DeviceRun:
     def measure_sessions(self, device: Device, lease: Lease) -> None:
         """Run sessions until none is left (`has_ended`) or a higher priority waits; DeviceError, FarmError."""
         if self._queue is None:
-            if runner := next(iter(self.job.runners.by_use.values()), None):
+            if runner := next((each for each in self.job.runners.by_use.values() if each.supports_farm_flags), None):
                 facts = add_runner_facts(runner, device, self.job.device, self.job.probe.facts)
                 self.job = replace(self.job, probe=replace(self.job.probe, facts=facts))
             self._queue = SessionQueue(self.job, self.tally)
@@ -138,7 +141,7 @@ class _DeviceRun:
                 time.sleep(job.spec.cooldown_s)
             with log_context(session=session.session_id):
                 record = self._run_session(session, device)
-                self.tally.count(record)
+                self._count(record)
                 self._report(session, record)
             queue.end(session, record)
             if record.status == "failed":
@@ -158,11 +161,14 @@ class _DeviceRun:
                     return self._record_unmeasured(session, ("no_backend", cause))
                 if cause := why_no_options(session.cell.runtime.options, runner):
                     return self._record_unmeasured(session, ("no_option", cause))
-                board.doing(job.title, session.title, in_log=False)
+                board.doing(job.title, session.title_on_device, in_log=False)
                 return measure(session, self._context(device, export, runner), job.workspace.store)
         except Exception as error:
             cause = str(error) if isinstance(error, FarmError) else excerpt(f"{type(error).__name__}: {error}")
             raise FarmError(f"{session.title}: the bundle could not be written: {cause}") from error
+
+    def _count(self, record: SessionRecord) -> None:
+        self.tally.count(record, has_program=record.reason not in self.job.exports.reported_errors)
 
     def record_rest(self, code: str, reason: str) -> None:
         """Record the remaining sessions as failed for the same reason; the next start of the sweep retries them.
@@ -172,7 +178,7 @@ class _DeviceRun:
         _log.error("%s; next: %s", reason, remedy(code))
         self.tally.unusable = reason
         for session in self._remaining().certain():
-            self.tally.count(self._record_unmeasured(session, _why_not_exported(self.job, session) or (code, reason)))
+            self._count(self._record_unmeasured(session, _why_not_exported(self.job, session) or (code, reason)))
 
     def drop_rest(self) -> None:
         """Drop the remaining sessions if the sweep has a `finish_by`, but record those whose export failed."""
@@ -182,7 +188,7 @@ class _DeviceRun:
         for session in list(queue.left):
             if why := _why_not_exported(self.job, session):
                 record = self._record_unmeasured(session, why)
-                self.tally.count(record)
+                self._count(record)
                 queue.end(session, record)
         queue.drop_rest(self.job.finish_by)
 
@@ -218,11 +224,9 @@ class _DeviceRun:
         """Report how a session ended; if it could not start for a reported cause, only the bar moves."""
         line = ""
         if self._reported.add(record):
-            is_discarded = record.reason_code == FIRST_SESSION
-            end = "discarded automatically" if is_discarded else record.status
-            line = f"{session.title}: {end}" + (f": {record.reason}" if record.reason and not is_discarded else "")
-            if is_discarded or record.status == "succeeded":
-                _log.info("%s", line)
+            line = f"{session.title_on_device}: {describe_end(record)}"
+            if record.reason_code == FIRST_SESSION or record.status == "succeeded":
+                _log.info("%s: %s", session.title, describe_end(record))
             else:
                 self._show(session.title, record)
         board.done(self.job.title, line, failed=record.status == "failed")
@@ -257,9 +261,10 @@ def _why_not_exported(job: DeviceJob, session: PlannedSession) -> tuple[str, str
 def _why_not_startable(job: DeviceJob, session: PlannedSession) -> tuple[str, str]:
     """Return the reason code and the reason of a session without export or runner."""
     use = session.cell.use
-    version = f", executorch {use.version}" if use.version else ""
+    details = f", executorch {use.version}" if use.version else ""
+    details += f", delegate {use.delegate}" if use.delegate else ""
     reason = job.runners.error or (
-        f"runner missing for {job.probe.platform}, {use.variant}, mode {use.mode}{version}; "
+        f"runner missing for {job.probe.platform}, {use.variant}, mode {use.mode}{details}; "
         "build one with `etfarm devices runner build` or register one with `etfarm devices runner register`"
     )
     return _why_not_exported(job, session) or ("no_runner", reason)

@@ -3,17 +3,22 @@
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
+from time import monotonic
 
 from flows.device.job import DeviceJob, DeviceTally
+from flows.formatting import others_text
 from flows.progress import board
+from flows.status.expected_time import expected_end
 from tasks.bundle.record import SessionRecord
 from tasks.measure import prometheus
-from tasks.measure.clock import FinishBy, drop_reason
-from tasks.measure.plan import PlannedSession
+from tasks.measure.clock import FinishBy, drop_reason, local_farm_time
+from tasks.measure.plan import FIRST_SESSION, PlannedSession
 from tasks.measure.prepare import ExportSnapshot
 
 # How often the lease is renewed while a device waits for an export.
 _RENEW_S = 10.0
+# How often the expected end is estimated again: with thousands of sessions that takes milliseconds.
+_SHOW_S = 5.0
 
 
 class SessionQueue:
@@ -34,14 +39,16 @@ class SessionQueue:
         """The keys of sessions that this start has run, or that are superfluous."""
         self.discarded: str | None = None
         """The key of the session that is discarded; None while none is planned."""
+        self._has_told_others = job.batch is not None  # a batch has contents of several nights
         self._finish = FinishBy(job.finish_by)
         self._plan(job.exports.now())
         board.expect(job.title, self.expected)
+        self._show_end()
 
     @property
     def expected(self) -> int:
         """The number of sessions of this start: ended ones, those left, and those planned for pending exports."""
-        return self.ended + len(self.left) + self._pending
+        return self.ended + len(self.left) + len(self._pending)
 
     @property
     def is_complete(self) -> bool:
@@ -67,7 +74,9 @@ class SessionQueue:
     def end(self, session: PlannedSession, record: SessionRecord) -> None:
         """Remove an ended session, and those that its result makes superfluous; a failed one is not repeated."""
         if session.pte_sha256 and session.runner_sha256:  # otherwise it did not run
-            self._finish.end()
+            took_s = self._finish.end()
+            if record.reason_code != FIRST_SESSION:  # its files are pushed first
+                self._job.pace.add(self._job.device.name, session.cell, took_s)
         self.left.remove(session)
         self.ended += 1
         self._finished.add(session.key)
@@ -75,6 +84,8 @@ class SessionQueue:
         self._stopping.add(record)
         if self._stopping.ends_group(session, self.left):
             self._drop_superfluous()
+        if monotonic() - self._shown_at >= _SHOW_S:
+            self._show_end()
 
     def refresh(self) -> None:
         """Plan again if no session is left, or if all exports or a quarter more than at the last plan have ended.
@@ -87,6 +98,7 @@ class SessionQueue:
         if now is not before and is_due:
             self._plan(now)
             board.resize(self._job.title, self.expected)
+            self._show_end()
 
     def drop_rest(self, finish_by: datetime) -> None:
         """Drop the remaining sessions, which would not end in time; the next start of the sweep runs them."""
@@ -99,10 +111,20 @@ class SessionQueue:
         """Return the remaining sessions that are needed, no matter what the others measure."""
         return self._stopping.certain(self.left)
 
+    def _show_end(self) -> None:
+        self._shown_at = monotonic()
+        can_run = [each for each in self.left if each.pte_sha256 and each.runner_sha256]
+        job, cells = self._job, [each.cell for each in (*can_run, *self._pending)]
+        end = expected_end(job.pace.seconds(job.device.name, cells), local_farm_time(), job.finish_by)
+        board.set_end(job.title, end)
+
     def _plan(self, exports: ExportSnapshot) -> None:
         """Replace the sessions left by those planned with `exports`, without those that this start has finished."""
         plan = self._job.plan(exports, self._results, self.discarded)
-        self._exports, self._pending, self.discarded = exports, len(plan.pending), plan.discarded
+        self._exports, self._pending, self.discarded = exports, plan.pending, plan.discarded
+        if plan.of_others and not (plan.pending or self._has_told_others):
+            self._has_told_others = True
+            board.report(f"{self._job.title}: {others_text(plan.of_others)}")
         self._tally.already_done, self._tally.replaced = plan.already_done, plan.replaced
         self.left = [each for each in plan.remaining if each.key not in self._finished]
         self._stopping = plan.stopping

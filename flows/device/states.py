@@ -1,6 +1,6 @@
 """The state and health of every device of an inventory: whether it answers, who holds it, why it cannot be used."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -14,13 +14,12 @@ from devices.ondevice.lease import current_holder, device_queue, has_ended
 from devices.retry import probe
 from devices.untrusted import excerpt
 from tasks.measure.health import Health, Registry
-from tasks.pages.rows import as_text
 from tasks.store.workspace import Workspace
 
 UNREACHABLE = "unreachable"
 _UNUSABLE = "unusable"
 _AT_ONCE = 32
-_QUEUE_COLUMNS = ("device", "turn", "sweep", "priority", "process", "since")
+QUEUE_COLUMNS = ("device", "turn", "sweep", "priority", "process", "since")
 
 
 @dataclass(frozen=True)
@@ -97,12 +96,14 @@ def _probe_state(spec: DeviceSpec) -> tuple[str, str | None]:
     return (f"leased by {holder}" if holder else "idle"), None
 
 
-def queue_text(inventory: Path, form: str) -> Iterator[str]:
-    """Yield the rows of each device: the holder, then those that wait, or why it cannot be asked; InputError."""
+def queue_rows(inventory: Path) -> list[tuple[Any, ...]]:
+    """Return the QUEUE_COLUMNS of each device: the holder, then those that wait, or why it cannot be asked.
+
+    Raises InputError.
+    """
     listed = load_inventory(inventory)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        rows = [row for each in pool.map(partial(_device_rows, listed.labs), listed.devices) for row in each]
-    return as_text(_QUEUE_COLUMNS, [rows], form, widest_cell=200)
+        return [row for each in pool.map(partial(_device_rows, listed.labs), listed.devices) for row in each]
 
 
 def _device_rows(labs: Collection[str], spec: DeviceSpec) -> list[tuple[Any, ...]]:

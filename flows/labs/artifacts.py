@@ -7,13 +7,15 @@ import uuid
 from collections import Counter, defaultdict
 
 from devices.errors import FarmError
-from flows.device.job import DeviceJob, ReportedCauses, count_name
+from flows.device.job import DeviceJob, ReportedCauses, count_name, describe_end
 from flows.dispatch import DeviceDispatcher
 from flows.labs.protocol import POLL_S, Exported, Exports, Start, write_shared
 from flows.progress import board
+from flows.status.expected_time import expected_end
 from tasks.bundle.record import BundleError
 from tasks.export.export import share_export
-from tasks.measure.plan import planned_session
+from tasks.measure.clock import local_farm_time
+from tasks.measure.plan import PlannedSession, planned_session
 from tasks.measure.prepare import ExportStatus, Pair
 from tasks.runner.manifest import share_runner
 
@@ -34,6 +36,8 @@ class LabArtifacts:
         self.unread = 0
         """New bundles that could not be read."""
         self._jobs: dict[str, DeviceJob] = {}
+        self._left: dict[str, dict[str, PlannedSession]] = {}
+        """The sessions of each device without a bundle of this start, by their keys."""
         self._ends: dict[str, Counter[str]] = defaultdict(Counter)
         self._seen = set(common.workspace.store.session_ids(common.sweep.sweep_id))
         self._reported = ReportedCauses(common.exports)
@@ -48,7 +52,10 @@ class LabArtifacts:
         """
         shared_files, batch, runners = self.bundles.shared_files, job.batch, job.runners.by_use
         self._jobs[job.device.name] = job
-        board.expect(job.title, len(job.planned(job.exports.now())), lab=job.device.site or "")
+        planned = job.planned(job.exports.now())
+        self._left[job.device.name] = {each.key: each for each in planned}
+        board.expect(job.title, len(planned), lab=job.device.site or "")
+        self._show_end(job)
         return Start(
             facts=job.probe.facts,
             uses=[(use, share_runner(shared_files, runner)) for use, runner in runners.items()],
@@ -105,7 +112,7 @@ class LabArtifacts:
 
     def _show_new_bundles(self) -> None:
         """Count and show the sessions whose bundles are new. Each record is read once, also one that cannot be read."""
-        sweep_id = self._common.sweep.sweep_id
+        sweep_id, changed = self._common.sweep.sweep_id, dict[str, DeviceJob]()
         for session_id in set(self.bundles.session_ids(sweep_id)) - self._seen:
             self._seen.add(session_id)
             try:
@@ -117,6 +124,22 @@ class LabArtifacts:
             self._ends[record.device.name][count_name(record)] += 1
             if job := self._jobs.get(record.device.name):
                 self.last_bundle_at = time.monotonic()
-                why = f": {record.reason}" if record.reason else ""
-                line = f"{planned_session(record).title}: {record.status}{why}" if self._reported.add(record) else ""
+                title = planned_session(record).title_on_device
+                line = f"{title}: {describe_end(record)}" if self._reported.add(record) else ""
                 board.done(job.title, line, failed=record.status == "failed")
+                self._left[job.device.name].pop(planned_session(record).key, None)
+                changed[job.device.name] = job
+        for job in changed.values():
+            self._show_end(job)
+
+    def _show_end(self, job: DeviceJob) -> None:
+        """Show when a device ends, by earlier sweeps; the pace of this start is that of the lab's worker."""
+        cells = [each.cell for each in self._left[job.device.name].values()]
+        board.set_end(
+            job.title, expected_end(job.pace.seconds(job.device.name, cells), local_farm_time(), job.finish_by)
+        )
+
+    def finish(self) -> None:
+        """Show that the devices have ended."""
+        for job in self._jobs.values():
+            board.finish(job.title)

@@ -72,6 +72,7 @@ def measure_in_labs(
             unforeseen = [DeviceTally(device=lab.site, stopped_by=f"lab {lab.site}: {result}")]
             lab.tallies = result if isinstance(result, list) else unforeseen
         artifacts.update()
+        artifacts.finish()
         with contextlib.suppress(FarmError):
             artifacts.bundles.shared_files.remove(f"labs/{artifacts.start}")
 

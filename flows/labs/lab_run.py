@@ -174,7 +174,7 @@ class _LabRun(DeviceDispatcher):
             cases = with_tapped(cases, tapped[0]) if tapped else cases
             self._exports.end(exported.pair, ExportStatus(exported.state, cases, exported.note))
         except (FarmError, OSError) as error:  # such as a full disk; devices must not wait
-            self._exports.fail(exported.pair, str(error))
+            self._exports.fail(exported.pair, str(error), has_task=False)
 
     def _fetch_export(self, key: str) -> tuple[Export, ...]:
         return fetch_export(self._workspace.store.shared_files, key, self._workspace.exports)

@@ -48,4 +48,8 @@ def validate_tally(job: DeviceJob, tally: DeviceTally, stored: dict[str, int], u
     if claimed > planned:
         raise InputError(f"it reported {claimed} sessions of {name}, but at most {planned} are planned")
     texts: dict[str, Any] = {key: excerpt(text, _MAX_CHARS) for key in _TEXTS if (text := getattr(tally, key))}
+    failed_exports = {" ".join(pair) for pair in job.exports.now().errors}
+    texts["without_program"] = {
+        title: count for title, count in tally.without_program.items() if title in failed_exports
+    }
     return replace(tally, device=name, replaced=tally.replaced & set(job.unloadable), **texts)

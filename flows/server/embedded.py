@@ -36,7 +36,7 @@ _REPORT_AFTER_S = 20.0
 _ASK_S = 5.0
 _STOP_S = 5.0
 # What only deployments, schedules and automations need.
-_UNUSED_SERVICES = (
+UNUSED_SERVICES = (
     "CANCELLATION_CLEANUP",
     "FOREMAN",
     "LATE_RUNS",
@@ -116,7 +116,7 @@ def _start(prefect_home: Path) -> tuple[int, str | None]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     variables = {"PREFECT_UI_ENABLED": "0", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "ERROR"}
-    variables |= {f"PREFECT_SERVER_SERVICES_{service}_ENABLED": "0" for service in _UNUSED_SERVICES}
+    variables |= {f"PREFECT_SERVER_SERVICES_{service}_ENABLED": "0" for service in UNUSED_SERVICES}
     settings = get_current_settings().to_environment_variables(exclude_unset=True)
     with (prefect_home / _LOG).open("wb") as log:
         command = [sys.executable, "-P", "-m", "flows.server.embedded", str(os.getpid()), str(port)]

@@ -15,6 +15,7 @@ import httpx
 from prefect.settings import PREFECT_API_URL, PREFECT_SERVER_API_HOST, PREFECT_SERVER_API_PORT, temporary_settings
 
 from devices.errors import InputError
+from devices.settings import settings_as_variables
 from flows.server.connection import client_without_retries, wait_for_server
 from flows.server.embedded import APP
 from flows.server.settings import HEARTBEAT, RESTARTS
@@ -89,6 +90,7 @@ def run_worker(pool: str, queue: str = "default") -> int:
     create_pool(pool)  # before the worker is up: `prefect deploy` may be next
     for setting in (HEARTBEAT, RESTARTS):
         os.environ.setdefault(*setting)
+    os.environ.update(settings_as_variables())  # the process of a run may start in a folder without etfarm.yaml
     words = ["worker", "start", "--pool", pool, "--type", "process", "--work-queue", queue]
     words += ["--install-policy", "never"]
     command = [sys.executable, "-m", "prefect", *words, "--name", f"{socket.gethostname()} {queue}"]

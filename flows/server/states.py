@@ -26,14 +26,24 @@ from sql.errors import WarehouseError
 
 _P = ParamSpec("_P")
 _UNFINISHED = [StateType.PENDING, StateType.RUNNING, StateType.CANCELLING]
+REGRESSION = "Regression"
+"""Name of the end of a sweep that got an answer for the worse; its type is FAILED, as its exit code is 1.
+
+What acts on failed runs (filters, notifications, exit codes) goes by the type. Prefect names the event of an end after
+the name: a trigger that expects `prefect.flow-run.Failed` has to list this one, too.
+"""
 _log = logging.getLogger(__name__)
 
 
-def end_state(data: Any, message: str, *, is_bad: bool) -> State[Any]:
-    """Return Completed, or Failed and logged as an error if `is_bad`; the state carries `data` either way."""
-    if is_bad:
-        _log.error("%s", message)
-    return (Failed if is_bad else Completed)(message=message, data=data)
+def end_state(data: Any, message: str, *, is_bad: bool, is_regression: bool = False) -> State[Any]:
+    """Return Completed, or Failed and logged as an error if `is_bad`; the state carries `data` either way.
+
+    A failed state of `is_regression` has the name `REGRESSION`.
+    """
+    if not is_bad:
+        return Completed(message=message, data=data)
+    _log.error("%s", message)
+    return Failed(message=message, data=data, name=REGRESSION if is_regression else "Failed")
 
 
 def state_data(state: State[Any]) -> Any:

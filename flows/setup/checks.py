@@ -1,7 +1,7 @@
 """Checks of this machine for `etfarm doctor`: findings `ok: ...`, or `fix: ...` with the next step.
 
-A finding that needs no step, but is not ok, has no prefix. A check changes nothing, and returns nothing if it does
-not apply. It connects to no device, only to the hosts of adb servers. To add a check, add it to CHECKS.
+A finding that needs no step, but is not ok, is `note: ...`. A check changes nothing, and returns nothing if it does
+not apply. To add a check, add it to CHECKS.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ import re
 import resource
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from multiprocessing import TimeoutError as NotInTimeError
 from multiprocessing.pool import ThreadPool
@@ -21,10 +21,11 @@ from pathlib import Path
 import httpx
 import prefect
 
-from devices.errors import FarmError
-from devices.inventory import load_inventory
+from devices.errors import FarmError, InputError
+from devices.inventory import Inventory, load_inventory
 from devices.platform import PLATFORMS, Platform
-from devices.settings import PREFIX, settings
+from devices.settings import BUILT_IN_INVENTORY, setting_origins, settings
+from flows.json_log import CREDENTIALS
 from flows.server.connection import (
     ServerGoneError,
     check_server,
@@ -33,8 +34,8 @@ from flows.server.connection import (
     clock_warning,
 )
 from flows.server.shared_server import POOL, online_labs
-from flows.setup.connections import Devices, adb, ssh
-from flows.setup.leftovers import Finding, fix, ok
+from flows.setup.connections import Devices, adb, connect_devices
+from flows.setup.leftovers import Finding, find_leftovers, fix, note, ok
 from sql.cage.confine import missing_parts
 from tasks.runner.build_inputs import installed_wheel
 from tasks.runner.manifest import list_runners
@@ -44,16 +45,47 @@ from tasks.store.workspace import Workspace
 _MAX_CHECK_S = 12.0  # more than the 8 s in which a Prefect server must answer
 _START_WORKER = "run `etfarm server worker`"
 _PINNED = ("executorch", "torch")
-_INSTALL_PINNED = "run `pip install '.[export]'`"
+_INSTALL_PINNED = "run `pip install 'etfarm[export]'`"
 # A sweep of 24 local devices opened 91 files, of one device 21; connections with jump hosts need a few more.
 _FILES, _FILES_PER_DEVICE = 128, 16
 _MIN_FREE_BYTES = 5_000_000_000
 _MAX_AHEAD_S = 60.0
 
 
-def check_setup(workspace: Workspace, inventory: Path) -> list[Finding]:
-    """Run all checks in parallel; one that has not ended after 12 s becomes a finding. InputError of the inventory."""
-    entries = load_inventory(inventory)
+def check_all(workspace: Workspace, inventory: Path) -> list[Finding]:
+    """Return what killed sweeps left, the state of all devices, and the results of CHECKS."""
+    entries, mistakes = _read_inventory(inventory)
+    left = find_leftovers(workspace, [spec.name for spec in entries.devices])
+    checked = check_setup(workspace, entries)
+    refused = {name for finding in checked for name in finding.devices}  # of which the check has named the cause
+    connected = connect_devices(entries.reached)
+    return [*mistakes, *left, *(each for each in connected if not refused.intersection(each.devices)), *checked]
+
+
+def _read_inventory(path: Path) -> tuple[Inventory, list[Finding]]:
+    """Return the inventory; without devices, and with its mistakes, if it cannot be read."""
+    try:
+        return load_inventory(path), []
+    except InputError as error:
+        empty = Inventory.model_construct(labs=[], devices=[])
+        return empty, [*map(fix, error.sentences), note("no device was checked, as the inventory cannot be read")]
+
+
+def list_settings(passed: Mapping[str, object]) -> list[Finding]:
+    """Return a line for each setting with its value, masked if it is secret, and where it comes from."""
+    present, origins = settings().model_copy(update=passed), setting_origins()
+    origins |= {name: f"--{name.replace('_', '-')}" for name in passed}
+    values = {name: CREDENTIALS.sub("***@", str(getattr(present, name) or "")) for name in origins}
+    if present.inventory == BUILT_IN_INVENTORY:
+        values["inventory"] = "this machine, built in"
+    return [
+        Finding(f"{name} = {values[name] or 'not set'} ({origin})", needs_user=False)
+        for name, origin in sorted(origins.items())
+    ]
+
+
+def check_setup(workspace: Workspace, entries: Inventory) -> list[Finding]:
+    """Run all checks in parallel; one that has not ended after 12 s becomes a finding."""
     calls = {check.__name__: partial(check, workspace, entries.reached) for check in CHECKS}
     calls["lab_workers"] = partial(lab_workers, entries.labs)
     pool = ThreadPool(len(calls))  # of daemon threads: one that hangs does not keep the process alive
@@ -90,12 +122,12 @@ def prefect_server(_workspace: Workspace, _devices: Devices) -> list[Finding]:
 def confined_queries(_workspace: Workspace, _devices: Devices) -> list[Finding]:
     """Whether this machine can confine processes that run queries of agents or read a foreign warehouse.
 
-    If it cannot, the finding has no prefix: the queries still run, and the user need not act.
+    If it cannot, the finding is a note: the queries still run, and the user need not act.
     """
     if missing := missing_parts():
         lacks = f"this machine lacks {' and '.join(missing)}"
-        rest = "a list of allowed functions and limits of time and memory still hold"
-        return [Finding(f"queries run in a process that is not confined: {lacks}; {rest}", needs_user=False)]
+        rest = "a list of allowed functions and limits of time and memory still hold; Linux 5.13 or later has both"
+        return [note(f"queries run in a process that is not confined: {lacks}; {rest}")]
     return [ok("queries run in a confined process")]
 
 
@@ -137,13 +169,6 @@ def lab_workers(labs: list[str]) -> list[Finding]:
     ]
 
 
-def set_variables(_workspace: Workspace, _devices: Devices) -> list[Finding]:
-    """The settings that environment variables set; secrets are masked."""
-    present = settings()
-    words = [f"{PREFIX}{name.upper()}={getattr(present, name)}" for name in sorted(present.model_fields_set)]
-    return [ok(f"settings of the environment: {', '.join(words)}")] if words else []
-
-
 def versions(_workspace: Workspace, _devices: Devices) -> list[Finding]:
     """Whether executorch and torch have the pinned versions. Without both a machine is ok, but cannot export."""
     installed: dict[str, str] = {}
@@ -177,7 +202,8 @@ def open_files(_workspace: Workspace, devices: Devices) -> list[Finding]:
 
 def disk(workspace: Workspace, _devices: Devices) -> list[Finding]:
     """Whether the disk of the data folder has 5 GB free."""
-    free = shutil.disk_usage(workspace.root).free
+    exists = next(folder for folder in (workspace.root, *workspace.root.parents) if folder.exists())
+    free = shutil.disk_usage(exists).free
     text = f"{free / 1e9:.1f} GB free in {workspace.root}"
     if free >= _MIN_FREE_BYTES:
         return [ok(text)]
@@ -224,13 +250,11 @@ CHECKS: tuple[Callable[[Workspace, Devices], list[Finding]], ...] = (
     versions,
     open_files,
     adb,
-    ssh,
     disk,
     server_clock,
     clock,
     compilers,
     confined_queries,
-    set_variables,
 )
 
 

@@ -1,16 +1,26 @@
-"""Checks of connections to phones and SSH hosts for `etfarm doctor`: adb servers, host keys, private keys."""
+"""Connections of `etfarm doctor`: adb servers and their phones, then every device, with what is left on it."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from devices.errors import DeviceError, DeviceRefused
-from devices.inventory import DeviceSpec, adb_serial, adb_server, ssh_address
-from devices.ssh.config import SshAddress
-from flows.setup.leftovers import Finding, fix, ok
+from devices.errors import DeviceError
+from devices.inventory import DeviceSpec, adb_serial, adb_server, open_device
+from devices.ondevice.diagnostics import read_leftovers
+from devices.ondevice.lease import current_holder, has_ended
+from devices.retry import probe
+from flows.setup.leftovers import Finding, fix, note, ok
+from tasks.bundle.sizes import size_text
+from tasks.results.text import numbered
 from tasks.store.workspace import Workspace
 
 Devices = Sequence[DeviceSpec]
 _AT_ONCE = 64
+_CONFIRM = "unlock it and confirm the request on its screen"
+_PHONE_REMEDIES = {
+    "unauthorized": _CONFIRM,
+    "authorizing": _CONFIRM,
+    "offline": "reconnect its cable or its network, or restart it",
+}
 
 
 def adb(_workspace: Workspace, devices: Devices) -> list[Finding]:
@@ -23,45 +33,51 @@ def adb(_workspace: Workspace, devices: Devices) -> list[Finding]:
         return [line for lines in pool.map(_check_adb_server, by_server.values()) for line in lines]
 
 
-def ssh(_workspace: Workspace, devices: Devices) -> list[Finding]:
-    """Whether each SSH host, also those of phones, has a known host key and a private key."""
-    hosts = [(spec.name, ssh_address(spec)) for spec in devices if spec.transport == "ssh"]
-    hosts += [(name, via) for via, name in {spec.via: spec.name for spec in reversed(devices) if spec.via}.items()]
-    if not hosts:
-        return []
-    errors = [fix(text) for name, where in hosts if (text := _find_ssh_error(name, where))]
-    good = len(hosts) - len(errors)
-    return [
-        *errors,
-        *([ok(f"{good} of {len(hosts)} SSH hosts with a known host key and a private key")] if good else []),
-    ]
+def connect_devices(devices: Devices) -> list[Finding]:
+    """Connect to each device: why one cannot be used, what killed sweeps left on it, and how many answer."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        findings = [finding for each in pool.map(_connect, devices) for finding in each]
+    good = len(devices) - len({name for finding in findings for name in finding.devices})
+    return [*findings, *([ok(f"{good} of {len(devices)} devices answer")] if good else [])]
 
 
-def _find_ssh_error(name: str, where: SshAddress) -> str | None:
-    """Return why a host cannot be connected to: no known host key, or no private key. None if it has both."""
-    from devices.ssh.connect import check_keys  # cryptography is slow to import, and many farms have no SSH host
-
+def _connect(spec: DeviceSpec) -> list[Finding]:
+    """Return findings about jobs and session folders left on a device; none while a running process holds it."""
     try:
-        check_keys(name, where)
-    except DeviceRefused as refused:
-        return str(refused)
-    return None
+        with open_device(spec) as device:
+            probe(device)
+            holder = current_holder(device)
+            if holder is not None and not has_ended(holder):
+                return []
+            left = read_leftovers(device)
+    except DeviceError as error:
+        return [fix(str(error), spec.name)]
+    findings = []
+    if left.jobs:
+        text = f"{spec.name}: {numbered(left.jobs, 'job')} of a killed sweep; the next sweep that uses it ends them"
+        findings.append(note(text))
+    if left.sessions:
+        folders = f"{numbered(left.sessions, 'session folder')} ({size_text(left.sessions_bytes)})"
+        # The folders of every data folder that used the device are here, so they may be somebody else's.
+        where = f"{spec.name}: {folders} of stopped sweeps, of any data folder, in {device.root}/sessions"
+        findings.append(
+            note(f"{where}; `etfarm sweep FILE` collects those of a sweep that you resume; remove the rest")
+        )
+    return findings
 
 
 def _check_adb_server(phones: Devices) -> list[Finding]:
     from adbutils import AdbError, adb_path  # slow to import, and many farms have no phone
 
-    if phones[0].via and _find_ssh_error(phones[0].name, phones[0].via):
-        return []  # reported by `ssh`
+    names = [spec.name for spec in phones]
     server = adb_server(phones[0])
     try:
         states = server.states()
     except DeviceError as error:
-        names = ", ".join(spec.name for spec in phones)
-        return [fix(str(DeviceError(names, error.cause, error.remedy)))]
+        return [fix(str(DeviceError(", ".join(names), error.cause, error.remedy)), *names)]
     except (AdbError, EOFError, OSError) as error:
         text = f"what listens on {server.where} does not answer as an adb server ({str(error) or type(error).__name__})"
-        return [fix(f"{text}; end that process, then run `adb devices`")]
+        return [fix(f"{text}; end that process, then run `adb devices`", *names)]
     finally:
         server.close()
     if states is None:
@@ -71,12 +87,13 @@ def _check_adb_server(phones: Devices) -> list[Finding]:
         try:
             return [ok(f"{text}; a sweep starts {adb_path()}")]
         except AdbError:
-            return [fix(f"{text} and no program `adb`; install Android's platform-tools")]
+            return [fix(f"{text} and no program `adb`; install Android's platform-tools", *names)]
     by_name = {spec.name: states.get(adb_serial(spec)) for spec in phones}
     waiting = [
-        fix(f"{name}: {state} at the adb server on {server.where}; unlock it and confirm the request on its screen")
+        fix(f"{name}: {state} at the adb server on {server.where}; {_PHONE_REMEDIES[state]}", name)
         for name, state in by_name.items()
-        if state in ("unauthorized", "authorizing", "offline")
+        if state in _PHONE_REMEDIES
     ]
     ready = sum(state == "device" for state in by_name.values())
-    return waiting or [ok(f"{ready} of {len(phones)} phones connected to the adb server on {server.where}")]
+    connected = ok if ready == len(phones) else note  # connect_devices names the others
+    return waiting or [connected(f"{ready} of {len(phones)} phones connected to the adb server on {server.where}")]

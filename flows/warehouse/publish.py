@@ -20,6 +20,7 @@ from tasks.bundle.names import RECORD
 from tasks.judge.decisions import read_decisions
 from tasks.load.commit import ledger_keys
 from tasks.load.load import LoadResult, find_loaded_hashes, find_loaded_sessions, load_paths, refusals
+from tasks.load.skipped import load_skipped
 from tasks.load.snapshot import newest_snapshot, publish
 from tasks.maintain.decisions import store_decisions
 from tasks.maintain.forget import forget_sessions
@@ -39,7 +40,7 @@ WHERE kind = 'bundle' OR session_key NOT IN (SELECT session_key FROM load_ledger
 
 
 def load_and_publish(workspace: Workspace, paths: list[Path]) -> LoadResult:
-    """Load bundles or ETDumps and the decisions, and publish a snapshot.
+    """Load bundles or ETDumps, what sweeps skipped, and the decisions, and publish a snapshot.
 
     Forgotten sessions are not loaded, and are removed from the warehouse: an `etfarm decisions forget` may have been
     killed, or run at the same time. A damaged warehouse is kept under another name and built again. Raises InputError
@@ -54,7 +55,7 @@ def load_and_publish(workspace: Workspace, paths: list[Path]) -> LoadResult:
         result = _load_all(paths, target, store.forgotten())
         forget_sessions(target, store.forgotten())  # after the load, for sessions that were forgotten meanwhile
         decisions = read_decisions(store)
-        for sentence in decisions.damaged:
+        for sentence in (*load_skipped(store, target), *decisions.damaged):
             warn(sentence)
         store_decisions(target, decisions)
         publish(workspace)
@@ -195,8 +196,9 @@ def _local_bundles(workspace: Workspace, sweep_id: str | None) -> FetchedBundles
 def _load_all(paths: list[Path], warehouse: Path, forgotten: Container[str]) -> LoadResult:
     """Load paths, and the archives of bundles among and in them."""
     archives, others = archives_and_others(paths)
-    result = load_paths(others, warehouse, forgotten)
-    result.add(load_archives(archives, warehouse, forgotten))
+    result = load_paths(others, warehouse, forgotten, judges=not archives)
+    if archives:
+        result.add(load_archives(archives, warehouse, forgotten))
     return result
 
 

@@ -18,19 +18,21 @@ from starlette.middleware.base import RequestResponseEndpoint
 
 from devices.errors import FarmError, InputError
 from devices.untrusted import excerpt, sanitize_line
+from flows.traces import VIEWER_POLICY
 from flows.warehouse.readable import readable_warehouse
+from flows.warehouse.site_traces import VIEWER, add_traces
 from flows.warehouse.snapshot_pages import SnapshotPages, Stamp
 from sql.errors import WarehouseError
 from sql.readable import ReadableFile
 from tasks.pages.html import SITE_POLICY, as_html
 from tasks.pages.page import Page
 from tasks.results.text import Link
+from tasks.store.bundle_store import BundleStore
 from tasks.store.workspace import Workspace
 
 _HOME = "index.html"
 _PAUSE_S = 0.1
 _HEADERS = [
-    ("Content-Security-Policy", f"{SITE_POLICY}; frame-ancestors 'none'"),
     ("X-Frame-Options", "DENY"),
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
@@ -69,8 +71,7 @@ class LiveSite:
             return HTMLResponse(_render_error(address, str(error)), 503)
         if file is None:
             return HTMLResponse(_render_error(address, f"There is no page {address}."), 404)
-        cached = "max-age=3600" if address.startswith("assets/vega") else "no-cache"
-        return Response(file.content, media_type=file.kind, headers={"Cache-Control": cached})
+        return Response(file.content, media_type=file.kind, headers={"Cache-Control": "no-cache"})
 
     def interrupt(self) -> None:
         """Interrupt the queries of pages in progress."""
@@ -134,12 +135,21 @@ def host_names(words: Iterable[str]) -> list[str]:
     return names
 
 
-def build_app(site: LiveSite, names: Iterable[str] = ()) -> FastAPI:
+def build_app(
+    site: LiveSite, names: Iterable[str] = (), open_store: Callable[[], BundleStore] | None = None
+) -> FastAPI:
     """Return an application that answers GET requests for the host names `names` and those of this machine."""
     app = FastAPI(title="etfarm", docs_url=None, redoc_url=None, openapi_url=None)
     allowed = {*_LOCAL_NAMES, *names}
 
     @app.middleware("http")
+    async def add_policy(request: Request, answer: RequestResponseEndpoint) -> Response:
+        """Set what a browser may load: only the viewer of traces may run WebAssembly."""
+        response = await check_request(request, answer)
+        policy = VIEWER_POLICY if request.scope["path"].startswith(VIEWER) else SITE_POLICY
+        response.headers["Content-Security-Policy"] = f"{policy}; frame-ancestors 'none'"
+        return response
+
     async def check_request(request: Request, answer: RequestResponseEndpoint) -> Response:
         """Answer 414 for a long address, 421 for a foreign host name: DNS rebinding could otherwise read answers."""
         if len(request.scope["path"]) > _MAX_CHARS:
@@ -150,6 +160,9 @@ def build_app(site: LiveSite, names: Iterable[str] = ()) -> FastAPI:
         name = excerpt(", ".join(hosts), 100) or "(none)"
         remedy = "to allow it, start `etfarm site` with --host-name and this name"
         return PlainTextResponse(f"These pages are not served under the host name {name}; {remedy}.\n", 421)
+
+    if open_store is not None:
+        add_traces(app, open_store)
 
     @app.get("/{address:path}")
     def page(address: str) -> Response:
@@ -167,8 +180,10 @@ def _host_name(host: str) -> str:
 class SiteServer(uvicorn.Server):
     """Serves the pages until Ctrl-C or SIGTERM, which also interrupt pages in progress; every answer has _HEADERS."""
 
-    def __init__(self, site: LiveSite, names: Iterable[str] = ()) -> None:
-        app = build_app(site, names)
+    def __init__(
+        self, site: LiveSite, names: Iterable[str] = (), open_store: Callable[[], BundleStore] | None = None
+    ) -> None:
+        app = build_app(site, names, open_store)
         super().__init__(uvicorn.Config(app, log_level="warning", lifespan="off", ws="none", headers=_HEADERS))
         self._site = site
 
@@ -195,6 +210,6 @@ def serve(listener: socket.socket, workspace: Workspace, names: Iterable[str]) -
     """Serve the pages on a socket until they are ended; raises KeyboardInterrupt after Ctrl-C."""
     site = open_site(workspace)
     try:
-        SiteServer(site, names).run(sockets=[listener])
+        SiteServer(site, names, lambda: workspace.store).run(sockets=[listener])
     finally:
         site.close()

@@ -15,6 +15,9 @@ WHERE comparison IN (SELECT comparison FROM cell WHERE cell_id IN (SELECT cell_i
 DELETE FROM cell_time WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell_node WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell_operator WHERE cell_id IN (SELECT cell_id FROM touched_cell);
+-- All of the sweep: another cell may be the fastest now.
+DELETE FROM delegate_result
+WHERE sweep_id IN (SELECT sweep_id FROM cell WHERE cell_id IN (SELECT cell_id FROM touched_cell));
 DELETE FROM cell_interval WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM prediction WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell_made_from WHERE cell_id IN (SELECT cell_id FROM touched_cell);

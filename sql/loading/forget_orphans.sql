@@ -10,3 +10,4 @@ DELETE FROM device WHERE device_id NOT IN (SELECT device_id FROM session);
 DELETE FROM runner WHERE runner_id NOT IN (SELECT runner_id FROM session WHERE runner_id IS NOT NULL);
 DELETE FROM series WHERE series_id NOT IN (SELECT series_id FROM session WHERE series_id IS NOT NULL);
 DELETE FROM sweep WHERE sweep_id NOT IN (SELECT sweep_id FROM session);
+DELETE FROM skipped_model WHERE sweep_id NOT IN (SELECT sweep_id FROM sweep);

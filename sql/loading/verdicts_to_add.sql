@@ -1,6 +1,7 @@
 -- The rows of `new_verdict`, which are complete series, with what views show beside a verdict: the cell of the last
--- good night and what differs from it, and of the latency the measured night before it. All of it is about earlier
--- nights: a touched cell removes the verdicts of its night and of all later nights of its series.
+-- good night and what differed from it in the first night of the step, and of the latency the measured night before it.
+-- All of it is about earlier nights: a touched cell removes the verdicts of its night and of all later nights of its
+-- series.
 WITH
 of_series AS (
     SELECT series_id, device, metric, night, cell, value, noise_floor FROM new_verdict
@@ -31,6 +32,9 @@ complete AS (
     SELECT
         new_verdict.*,
         before.cell AS baseline_cell,
+        -- A commit of a later night did not make the step.
+        coalesce(onset.cell, new_verdict.cell) AS first_cell,
+        CASE WHEN onset.cell IS NULL THEN new_verdict.night ELSE onset.night END AS first_night,
         night_before,
         value_before,
         cell_before,
@@ -41,6 +45,12 @@ complete AS (
             AND before.device = new_verdict.device
             AND before.metric = new_verdict.metric
             AND before.night = new_verdict.baseline_to
+    LEFT JOIN of_series AS onset
+        ON onset.series_id = new_verdict.series_id
+            AND onset.device = new_verdict.device
+            AND onset.metric = new_verdict.metric
+            AND onset.night = new_verdict.since
+            AND onset.night > new_verdict.baseline_to
     LEFT JOIN beside
         ON beside.series_id = new_verdict.series_id
             AND beside.device = new_verdict.device
@@ -48,7 +58,7 @@ complete AS (
             AND beside.night = new_verdict.night
 ),
 judged_pair AS (
-    SELECT DISTINCT cell, night, baseline_cell, baseline_to FROM complete
+    SELECT DISTINCT cell, night, first_cell, first_night, baseline_cell, baseline_to FROM complete
 ),
 -- By night too, so that a scan of cells reads those of few nights.
 facts AS MATERIALIZED (
@@ -57,6 +67,10 @@ facts AS MATERIALIZED (
         SELECT cell, night
         FROM judged_pair
         WHERE cell IS NOT NULL
+        UNION
+        SELECT first_cell, first_night
+        FROM judged_pair
+        WHERE first_cell IS NOT NULL
         UNION
         SELECT baseline_cell, baseline_to
         FROM judged_pair
@@ -67,14 +81,28 @@ facts AS MATERIALIZED (
 compared AS (
     SELECT
         pair.cell,
-        baseline_cell,
+        pair.first_cell,
+        pair.baseline_cell,
         now.sweep_id,
-        _changes(before.facts, now.facts) AS changed
-    FROM (SELECT DISTINCT cell, baseline_cell FROM judged_pair) AS pair
+        _changes(before.facts, onset.facts) AS changed
+    FROM (SELECT DISTINCT cell, first_cell, baseline_cell FROM judged_pair) AS pair
     JOIN facts AS now ON now.cell = pair.cell
+    JOIN facts AS onset ON onset.cell = first_cell
     LEFT JOIN facts AS before ON before.cell = baseline_cell
 )
-SELECT complete.*, sweep_id, changed
+SELECT
+    complete.* EXCLUDE (first_cell, first_night)
+    REPLACE (concat_ws(': ', 'measured later (' || measured_later || ')', reason) AS reason),
+    compared.sweep_id,
+    changed,
+    measured_later
 FROM complete
 LEFT JOIN compared
-    ON compared.cell = complete.cell AND compared.baseline_cell IS NOT DISTINCT FROM complete.baseline_cell;
+    ON compared.cell = complete.cell
+        AND compared.first_cell = complete.first_cell
+        AND compared.baseline_cell IS NOT DISTINCT FROM complete.baseline_cell
+LEFT JOIN _measured_later AS later
+    ON later.series_id = complete.series_id
+        AND later.device = complete.device
+        AND later.night = complete.night
+        AND later.sweep_id IS NOT DISTINCT FROM compared.sweep_id;

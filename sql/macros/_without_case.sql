@@ -1,4 +1,5 @@
--- The name of a model for all its cases, such as llama of llama@tg64, with the versions and options that they have.
+-- The name of a model for all its cases, such as llama of llama@tg64, with the delegate, versions and options that they
+-- have.
 CREATE OR REPLACE MACRO _without_case(model) AS
     regexp_replace(model, '@[^@]*$', '')
-    || CASE WHEN _runtime(model) = 'default' THEN '' ELSE '@' || _runtime(model) END;
+    || CASE WHEN len(_case_words(model)) > 0 THEN '@' || array_to_string(_case_words(model), ',') ELSE '' END;

@@ -156,8 +156,9 @@ CREATE TABLE series (
     -- loose ETDump.
     model VARCHAR NOT NULL,
     seed BIGINT,
-    -- Backends that the program of the series calls, such as xnnpack or coreml+xnnpack; portable for none; unknown for
-    -- a .pte file whose delegates were not recorded.
+    -- The delegate that the name of the model states, such as openvino+xnnpack. Otherwise backends that the program of
+    -- the series calls, such as xnnpack or coreml+xnnpack; portable for none; unknown for a .pte file whose delegates
+    -- were not recorded.
     backend VARCHAR NOT NULL,
     precision VARCHAR NOT NULL,
     -- Requested threads; NULL for a loose ETDump.

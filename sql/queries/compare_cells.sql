@@ -26,6 +26,7 @@ SELECT
     _cell.launcher,
     max(started_at) AS last_started_at,
     list(session_id ORDER BY session_id) AS session_ids,
+    coalesce(list(epoch(started_at) ORDER BY session_id) FILTER (started_at IS NOT NULL), []) AS starts_s,
     coalesce(list(session_latency.time_ms ORDER BY session_id) FILTER (_has_times(_cell.emulated)), []) AS times_ms,
     any_value(noise_floor) AS noise_floor,
     coalesce(any_value(baseline_nights), 0) AS baseline_nights,
@@ -34,7 +35,12 @@ SELECT
     any_value(judged.night) AS night,
     any_value(baseline_from) AS baseline_from
 FROM session_latency
-JOIN _cell USING (cell, sweep_id)
+JOIN (
+    SELECT _cell.*, backend
+    FROM _cell
+    LEFT JOIN series_night USING (cell_id)
+    LEFT JOIN series USING (series_id)
+) AS _cell USING (cell, sweep_id)
 LEFT JOIN (
     SELECT cell, night, verdict, noise_floor, baseline_nights, baseline_from
     FROM verdict
@@ -48,6 +54,8 @@ WHERE session_latency.runs > 0
         WHEN 'device' THEN _cell.device
         WHEN 'model' THEN _cell.model
         WHEN 'precision' THEN _cell.precision
+        WHEN 'threads' THEN _cell.threads::VARCHAR
+        WHEN 'delegate' THEN _cell.backend
         WHEN 'executorch' THEN _cell.executorch_version
         WHEN 'runner' THEN _cell.runner_sha256
         WHEN 'runtime' THEN _runtime(_cell.model)

@@ -1,9 +1,10 @@
 -- What an arm of a comparison may name, one row per name and sweep with a timing session that succeeded. Cells and
--- sessions are listed only if their ids begin with $a or $b.
+-- sessions are listed only if their ids begin with $a or $b. A sweep that was measured later is as old as its night.
 WITH
 latest AS (
-    SELECT sweep_id, max(started_at) AS last_started_at
+    SELECT sweep_id, max(CASE WHEN measured_later THEN night::TIMESTAMP ELSE started_at END) AS last_started_at
     FROM session
+    JOIN sweep USING (sweep_id)
     GROUP BY sweep_id
 ),
 named AS (
@@ -16,11 +17,17 @@ named AS (
             { 'kind': 'device', 'value': device },
             { 'kind': 'model', 'value': model },
             { 'kind': 'precision', 'value': precision },
+            { 'kind': 'threads', 'value': threads::VARCHAR },
             { 'kind': 'executorch', 'value': executorch_version },
             { 'kind': 'runner', 'value': runner_sha256 },
             { 'kind': 'runtime', 'value': _runtime(model) }
         ], recursive := TRUE)
     FROM _cell
+    UNION ALL
+    SELECT sweep_id, 'delegate', backend
+    FROM series_night
+    JOIN series USING (series_id)
+    JOIN _cell USING (cell_id)
     UNION ALL
     SELECT sweep_id, 'cell', cell
     FROM _cell

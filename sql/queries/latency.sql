@@ -4,7 +4,11 @@ SELECT
     named.* EXCLUDE (sweep_id, place),
     any_value(_cell.sessions) AS sessions,
     any_value(_cell.runs) AS runs,
-    max(coalesce(model_peak_memory_bytes, peak_memory_bytes)) AS peak_memory_bytes,
+    _interquartile_mean(
+        list(coalesce(model_peak_memory_bytes, peak_memory_bytes)) FILTER (
+            coalesce(model_peak_memory_bytes, peak_memory_bytes) IS NOT NULL
+        )
+    )::BIGINT AS peak_memory_bytes,
     any_value(cell_ms) FILTER (without_times IS NULL) AS time_ms,
     CASE WHEN count(*) > 1 THEN mad(session_latency.time_ms) FILTER (without_times IS NULL) END AS between_ms,
     median(mad_ms) FILTER (without_times IS NULL) AS mad_ms,

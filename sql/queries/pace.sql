@@ -1,9 +1,11 @@
 -- How long a session of each kind took on each device in the newest sweeps with one of the models $models: a row per
--- sweep and kind. The median pause before the next session is part of it: one may have waited for hours.
+-- sweep and kind. The median pause before the next session is part of it: one may have waited for hours. Sweeps that
+-- were measured later are left out: sessions of other nights are between theirs.
 WITH
 newest AS (
     SELECT device, sweep_id
     FROM _session
+    ANTI JOIN (FROM sweep WHERE measured_later) AS later USING (sweep_id)
     WHERE list_contains($models, model)
     GROUP BY device, sweep_id, night
     QUALIFY row_number() OVER (PARTITION BY device ORDER BY night DESC, sweep_id DESC) <= 5

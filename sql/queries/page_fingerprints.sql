@@ -51,6 +51,9 @@ parts AS (
     UNION ALL
     SELECT 'night', night::VARCHAR, fingerprint FROM incidents
     UNION ALL
+    SELECT 'night', night::VARCHAR, hash(skipped_model) FROM skipped_model JOIN sweep USING (sweep_id)
+    WHERE night IS NOT NULL
+    UNION ALL
     SELECT 'week', device || '/' || week, fingerprint FROM verdicts WHERE week IS NOT NULL
     UNION ALL
     SELECT 'week', device || '/' || week, fingerprint FROM sessions WHERE week IS NOT NULL

@@ -1,5 +1,4 @@
--- The first $max_rows series of two nights side by side, the largest changes first: latency as it was judged in each of
--- them. How many series there are in all is the same in each row.
+-- The series of two nights side by side, the largest changes first: latency as it was judged in each of them.
 SELECT
     series.model,
     device,
@@ -13,13 +12,12 @@ SELECT
     after.value / nullif(before.value, 0) AS ratio,
     before.verdict AS before_verdict,
     after.verdict AS after_verdict,
-    count(*) OVER () AS every_series,
-    count(after.value / nullif(before.value, 0)) OVER () AS series_in_both
+    before.cell AS before_cell,
+    after.cell AS after_cell
 FROM (FROM series_verdict WHERE night = $before AND metric = 'latency') AS before
 FULL JOIN (FROM series_verdict WHERE night = $after AND metric = 'latency') AS after USING (series_id, device)
 JOIN series USING (series_id)
 WHERE NOT _is_roof(series.model)
 ORDER BY
     abs(ln(nullif(after.value, 0) / nullif(before.value, 0))) DESC NULLS LAST, series.model, device, series.threads,
-    series.precision, series.variant, series_id
-LIMIT $max_rows;
+    series.precision, series.variant, series_id;

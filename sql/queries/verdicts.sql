@@ -8,11 +8,9 @@ FROM (
     WHERE _is_one_of(night, $nights::DATE[]) AND (verdict != 'no change' OR $sweep_id IS NOT NULL)
     UNION ALL BY NAME
     SELECT
-        * EXCLUDE (time_b, changed, night_before, value_before, cell_before, noise_floor_change)
-        REPLACE (coalesce(time_b, value) AS value, coalesce(time_b, value) / nullif(ratio, 0) AS baseline_value)
-    FROM series_verdict
+        * EXCLUDE (comparison, changed, night_before, value_before, cell_before, noise_floor_change)
+    FROM _compared_verdict
     JOIN series USING (series_id)
-    LEFT JOIN (SELECT comparison, time_b FROM comparison_result) USING (comparison)
     WHERE _is_one_of(night, $nights::DATE[]) AND verdict = 'no change' AND metric = 'latency' AND $sweep_id IS NULL
 )
 LEFT JOIN (

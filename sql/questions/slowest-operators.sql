@@ -1,4 +1,5 @@
 -- Which operators could win most time, and which take longest where the roof of the device is unknown?
+-- Those that take less than the clock resolves are left out; `etfarm trace` lists them.
 SELECT *
 FROM (
     SELECT

@@ -25,9 +25,10 @@ compared AS (
         END AS night_before,
         CASE
             WHEN $since IS NOT NULL THEN arg_max(time_ms, night) FILTER (is_before) OVER nights
-            WHEN ratio IS NOT NULL THEN time_ms / ratio
+            WHEN ratio IS NOT NULL THEN before_ms
             ELSE lag(time_ms) OVER (nights ORDER BY night)
-        END AS before_ms,
+        END AS earlier_ms,
+        CASE WHEN $since IS NULL AND ratio IS NOT NULL THEN after_ms ELSE time_ms END AS later_ms,
         CASE
             WHEN $since IS NOT NULL THEN arg_max(cell, night) FILTER (is_before) OVER nights
             WHEN ratio IS NOT NULL THEN baseline_cell
@@ -35,6 +36,7 @@ compared AS (
         END AS cell_before,
         CASE
             WHEN bool_and(is_after) OVER nights THEN 'its first night: none is older'
+            WHEN $since IS NULL AND measured_again THEN 'the last good night, measured again'
             WHEN $since IS NULL AND ratio IS NOT NULL THEN 'its baseline'
             ELSE 'the night before'
         END AS compared_with
@@ -51,9 +53,9 @@ SELECT
     night_before,
     compared.night AS night_after,
     verdict,
-    before_ms,
-    compared.time_ms AS after_ms,
-    compared.time_ms / nullif(before_ms, 0) AS ratio,
+    earlier_ms AS before_ms,
+    later_ms AS after_ms,
+    later_ms / nullif(earlier_ms, 0) AS ratio,
     before.mad_ms AS before_mad_ms,
     after.mad_ms AS after_mad_ms,
     compared_with,
@@ -62,7 +64,7 @@ SELECT
 FROM compared
 LEFT JOIN series_latency AS before ON before.cell = cell_before
 LEFT JOIN series_latency AS after ON after.cell = compared.cell
-WHERE compared.time_ms > before_ms
+WHERE later_ms > earlier_ms
     AND coalesce(is_after, TRUE)
-    AND (verdict <> 'no change' OR compared_with <> 'its baseline')
+    AND (verdict <> 'no change' OR compared_with = 'the night before')
 ORDER BY ratio DESC, compared.device, compared.model, compared.precision, compared.variant, compared.threads;

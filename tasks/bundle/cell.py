@@ -9,12 +9,21 @@ from pydantic import ConfigDict, Field
 from tasks.bundle.runtime import Runtime, parse_runtime, program_name
 
 Variant = Literal["sme2_on", "sme1", "sme2_off"]
-"""What XNNPACK may use: SME2, SME without SME2, or neither."""
+VARIANT_MEANINGS: dict[Variant, str] = {
+    "sme2_on": "XNNPACK may use SME2",
+    "sme1": "XNNPACK may use SME, but not SME2",
+    "sme2_off": "XNNPACK may use neither",
+}
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
 Mode = Literal["timing", "profile", "counts", "trace", "numerics", "selected"]
-"""timing: latency; profile: executed kernels, sampled by the farm's runner; counts: each call of KleidiAI's kernels,
-counted by the farm's runner; trace: kernels that XNNPACK selected, logged by a registered runner; numerics: values
-inside the model, returned by a program made for it; selected: of older bundles, kernels that XNNPACK selected."""
+MODE_MEANINGS: dict[Mode, str] = {
+    "timing": "every run with its ETDump; the only mode that counts as latency",
+    "profile": "which kernels were executed, sampled by the farm's runner",
+    "counts": "each call of a kernel of KleidiAI, counted and timed by the farm's runner, on arm64 Linux and Android",
+    "trace": "which kernels XNNPACK selected, from the log of a registered runner that was built for it",
+    "numerics": "values of the layers, returned by a program made for it, to compare with eager PyTorch",
+    "selected": "which kernels XNNPACK selected; in older bundles only",
+}
 XNNPACK = "XnnpackBackend"
 """The id of XNNPACK in programs."""
 AS_IS = "as_is"
@@ -33,6 +42,8 @@ class Use(NamedTuple):
     mode: Mode
     version: str | None = None
     """The version of ExecuTorch that the session states; None for the farm's own, or a registered runner."""
+    delegate: str | None = None
+    """The delegate that the session states; None for XNNPACK."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +82,7 @@ class Cell:
 
     @property
     def use(self) -> Use:
-        return Use(self.variant, self.mode, self.runtime.runner)
+        return Use(self.variant, self.mode, self.runtime.runner, self.runtime.delegate)
 
     @property
     def program(self) -> tuple[str, str]:

@@ -12,6 +12,8 @@ from itertools import chain
 from devices.ondevice.facts import Facts
 from devices.platform import WITHOUT_SME
 from tasks.bundle.cell import Variant
+from tasks.bundle.delegate_settings import RUNTIME
+from tasks.bundle.delegates import stated_backends
 from tasks.bundle.runner_stats import Stats
 from tasks.bundle.runtime import Runtime
 from tasks.bundle.runtime_options import unstated, without_effect
@@ -43,6 +45,8 @@ class Claims:
     """The versions and options that its name states."""
     versions: Runtime = field(default_factory=Runtime)
     """Those of executorch that its program and its runner state."""
+    backends: frozenset[str] | None = None
+    """The ids of those that its program calls; None if the program was not read."""
 
 
 def contradiction_in(claims: Claims) -> str | None:
@@ -77,6 +81,9 @@ def _session_contradictions(claims: Claims) -> Iterator[str]:
         expected, actual = getattr(claims.runtime, kind), getattr(claims.versions, kind)
         if expected and expected != (actual or "").partition("+")[0]:
             yield f"its name states {kind}={expected}, but its {kind} is of executorch {actual or 'without a version'}"
+    allowed = stated_backends(claims.runtime.delegate)
+    if others := sorted(claims.backends - allowed) if allowed is not None and claims.backends is not None else []:
+        yield f"its name states delegate={claims.runtime.delegate}, but its program calls {others[0]}"
     facts, extension = claims.facts, _EXTENSION.get(claims.variant)
     if claims.warmup_executions > claims.executions:
         yield f"`warmup_executions` is {claims.warmup_executions}, more than `executions`, {claims.executions}"
@@ -111,7 +118,7 @@ def _option_contradictions(claims: Claims, stats: Stats) -> Iterator[str]:
     options = claims.runtime.options
     if cause := without_effect(options, stats):
         yield cause
-    if what := unstated(options, stats):
+    if what := unstated(options, stats, (RUNTIME,)):
         yield f"stats.json states {what}, which its name does not"
 
 

@@ -1,7 +1,7 @@
 """The kinds of failure: a stable list of why a session failed or is invalid, with what each means and what to do.
 
 `reason_code` of a session is one of them, in bundles, views, metrics and JSON. A kind is never renamed or removed.
-docs/failures.md has the same list.
+docs/reference/values.md shows the list.
 """
 
 import csv

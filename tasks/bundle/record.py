@@ -76,6 +76,8 @@ class SweepNight(_Record):
     """The commit of the sweep file when this session was started: a sweep that is started again may have another."""
     on_demand: bool = False
     """Whether it was started with other settings than its file has: its sessions belong to no series and no night."""
+    measured_later: bool = False
+    """Whether it measures after its night what that night did not, with its runners: it raises no alarm."""
 
     @model_validator(mode="after")
     def _has_one_night(self) -> "SweepNight":
@@ -89,13 +91,24 @@ class SweepNight(_Record):
         return self
 
 
+class DelegateShare(_Record):
+    """What a backend took of the method: operators, and multiply-accumulates of one execution."""
+
+    backend: Name
+    """Its id in programs, such as XnnpackBackend."""
+    operators: Count
+    macs: Count | None = None
+    """None where `macs` of the model is None."""
+
+
 class ModelRecord(_Record):
     """The exported model that was measured; what is None was not recorded, or the export failed."""
 
     name: Name
     precision: Name
     seed: Count | None = None
-    export_key: str | None = None
+    export_key: FileName | None = None
+    """The name of its folder."""
     pte_sha256: str | None = None
     pte_bytes: Count | None = None
     method: Name = "forward"
@@ -126,6 +139,11 @@ class ModelRecord(_Record):
     """Of the files that the model was made from, except those of installed packages."""
     delegated: list[dict[str, Any]] = []
     portable: list[dict[str, Any]] = []
+    delegates: list[DelegateShare] | None = None
+    """By priority, also one that took nothing; None of a .pte file from elsewhere, and of old exports."""
+    portable_operators: Count | None = None
+    """Operators that no backend took, without those that only compute shapes and numbers."""
+    portable_macs: Count | None = None
     delegate_calls: list[tuple[SmallCount, SmallCount, str]] | None = None
     """Chain, instruction and backend of each call of a delegate in the program; None if its program was not read."""
     memory: MemoryPlan | None = None
@@ -259,6 +277,7 @@ class SessionRecord(_Record):
             Runtime(
                 self.model.versions.get("executorch"), self.runner.versions.get("executorch") if self.runner else None
             ),
+            None if self.model.delegate_calls is None else frozenset(self.model.backends.values()),
         )
 
     @model_validator(mode="after")

@@ -8,6 +8,8 @@ if there is none), and how the effect is seen:
     read_back    the backend returns the value; 1.5 takes such a key before the load and also at the load
     cache_file   the file that the backend writes; 1.5 takes its path only at the load
     included     nothing to set: 1.5 saves the cache whenever a load added to it
+    at_load      the backend takes it at the load, refuses a value that it does not have, and returns nothing: that a
+                 session succeeded shows that the value is known, not what executed it
 
 The runtime accepts every key, also one that it does not have. So an option that is not in the table is `unchecked`.
 """
@@ -19,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.bundle.cell import XNNPACK
+from tasks.bundle.delegates import DELEGATES, case_backends
 from tasks.bundle.runner_stats import Stats
 
 UNCHECKED = "unchecked"
@@ -64,11 +67,33 @@ def settings(options: Options) -> list[Setting]:
     return every
 
 
-def runner_flags(options: Options) -> list[str]:
-    """Return the flags of the farm's runner for the options; a cache is a file in the folder of the session."""
+def for_delegate(options: Options, word: str | None) -> tuple[tuple[str, str], ...]:
+    """Return the options that concern a case of the delegates `word`: of these, and of how a program is loaded.
+
+    A partitioner of the user's may name any backend, so that every option stays.
+    """
+    backends = case_backends(word)
+    every = tuple(options)
+    if backends is None:
+        return every
+    stays = tuple(each for each in every if all(row.backend in {"", *backends} for row in settings([each])))
+    return () if {name for name, _ in stays} == {UNCHECKED} else stays
+
+
+def delegate_of(name: str) -> str | None:
+    """Return the delegate that an option is of; None for one of how a program is loaded."""
+    backend = next((row.backend for row in SETTINGS if row.name == name), XNNPACK)
+    return next((delegate for delegate, each in DELEGATES.items() if each.backend == backend), None)
+
+
+def runner_flags(options: Options, further: Iterable[Setting] = ()) -> list[str]:
+    """Return the flags of the farm's runner for the options and further settings.
+
+    A cache is a file in the folder of the session.
+    """
     of_backends: dict[str, dict[str, str]] = {}
     flags: list[str] = []
-    for each in settings(options):
+    for each in [*settings(options), *further]:
         if not each.backend:
             flags.append(f"--{each.key}={each.setting}")
         elif each.effect != "included":
@@ -90,7 +115,7 @@ def without_effect(options: Options, stats: Stats) -> str | None:
         if each.effect == "reported" and stats.load_mode != each.setting:
             return f"{each.option} had no effect: the runner loaded the program with {stats.load_mode}"
         if each.effect == "read_back":
-            value = _text(((stats.backend_options or {}).get(each.backend) or {}).get(each.key))
+            value = returned_value(each, stats)
             if value != each.setting:
                 return f"{each.option} had no effect: {each.backend} returned {value} for {each.key}"
         if each.effect == _CACHE and not stats.cache_bytes:
@@ -98,12 +123,21 @@ def without_effect(options: Options, stats: Stats) -> str | None:
     return None
 
 
-def unstated(options: Options, stats: Stats) -> str | None:
-    """Return what the runner reports to have set although no option does; None if there is nothing."""
+def returned_value(setting: Setting, stats: Stats) -> str:
+    """Return what a backend returned for a key; `none` if nothing."""
+    return _text(((stats.backend_options or {}).get(setting.backend) or {}).get(setting.key))
+
+
+def unstated(options: Options, stats: Stats, further: Iterable[str] = ()) -> str | None:
+    """Return what the runner reports to have set although no option does; None if there is nothing.
+
+    `further` are backends whose settings are not options.
+    """
     by_key = {(each.backend, each.key): each.setting for each in settings(options)}
     if stats.load_mode not in (None, by_key.get(_LOAD, _DEFAULT_LOAD)):
         return f"load={stats.load_mode}"
     keys = ((backend, key) for backend, values in (stats.backend_options or {}).items() for key in values)
+    keys = ((backend, key) for backend, key in keys if backend not in further)
     return next((f"{key} of {backend}" for backend, key in keys if (backend, key) not in by_key), None)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.etdump.event_columns import EventColumns
-from tasks.etdump.event_names import EventKind
+from tasks.etdump.event_names import ESTIMATE_MARK, EventKind
 from tasks.etdump.flatbuffer import Positions
 from tasks.etdump.nesting import Rows, count_once
 
@@ -45,9 +45,8 @@ class Delegate:
 GPU_SCOPE = "ETVK_COMPUTE_GRAPH_EXECUTE"
 """The scope in which the runtime waits for the GPU of Vulkan; the dispatches are logged after it."""
 GPU_DISPATCH = re.compile(r'"dispatch_id": \d+\}$')
-ESTIMATE_MARK = " [estimate]"
-"""Suffix of operators whose time is an estimate."""
 
+_SILENT = "it reports no operators"
 # By the backend id in programs. Sources: the runtime of each backend in pytorch/executorch, of November 2026.
 DELEGATES = {
     # backends/xnnpack/runtime/profiling/XNNProfiler.cpp: "{operator} #{count}", full microseconds, each begins where
@@ -66,6 +65,8 @@ DELEGATES = {
     # backends/apple/coreml/runtime/sdk/ETCoreMLModelProfiler.mm: the duration of a prediction times the weight of
     # each operator in MLComputePlan; ETCoreMLOperationProfilingInfo.mm writes the metadata.
     "CoreMLBackend": Delegate("Core ML", Times.ESTIMATE),
+    # backends/openvino/runtime/OpenvinoBackend.cpp logs no events: a call is one part.
+    "OpenvinoBackend": Delegate("OpenVINO", Times.NONE, reason=_SILENT),
     # backends/arm/runtime/VGFBackend.cpp: nested scopes of the runtime's clock.
     "VgfBackend": Delegate("VGF", Times.HOST, re.compile(r"^VGF_")),
 }
@@ -76,7 +77,6 @@ Backends = Mapping[tuple[int, int], str]
 """The backend of each delegate call of a program, by (chain, instruction)."""
 _NOT_IN_CALL = "its events do not lie in their call, so their clock is unknown"
 _TOO_LONG = "its operators take longer than the call"
-_SILENT = "it reports no operators"
 _MIXED = "the events of one call are named as those of several delegates"
 _ESTIMATED = f"operators marked{ESTIMATE_MARK} are its total divided by a cost model, not measured"
 _ON_GPU = f"dispatches are times of the GPU's clock; {GPU_SCOPE} is the rest of the wait for the GPU"

@@ -12,6 +12,8 @@ from functools import cache, lru_cache
 
 from sql.schema import seed_rows
 
+ESTIMATE_MARK = " [estimate]"
+"""Suffix of operators whose time is an estimate (delegates.py). The macro `_is_estimate` is the same for SQL."""
 _PORTABLE_PREFIX = "native_call_"
 
 
@@ -77,6 +79,9 @@ def parse_operator(name: str, kind: EventKind) -> OperatorName:
 
     An operator that a version of ExecuTorch renamed has its present name, so that its series go on.
     """
+    if name.endswith(ESTIMATE_MARK):  # of any form, it must not lose its mark
+        parts = _split_name(name.removesuffix(ESTIMATE_MARK), kind)
+        return replace(parts, operator=parts.operator + ESTIMATE_MARK)
     parts = _split_name(name, kind)
     present = _renames().get((KIND_NAMES[kind], parts.operator))
     return replace(parts, operator=present) if present else parts

@@ -4,6 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sql.schema import is_scalar_operator
+from tasks.bundle.cell import XNNPACK
+from tasks.bundle.delegates import backend_title
+from tasks.bundle.sizes import size_text
+
 _MAX_REASONS = 3
 _BITS = {"fp16": 16, "bf16": 16, "int8_static": 8, "int8_dynamic": 8, "int4_dynamic": 4}
 _NOTABLE_SHARE = 0.05
@@ -84,7 +89,7 @@ def describe_size(precision: str, layers: Iterable[Mapping[str, Any]], pte_bytes
     if saved_bytes < _NOTABLE_SHARE * pte_bytes:
         return None
     expected_bytes = pte_bytes - saved_bytes
-    return f"{pte_bytes / 1e6:.2f} MB; with all these layers converted, about {expected_bytes / 1e6:.2f} MB"
+    return f"{size_text(pte_bytes)}; with all these layers converted, about {size_text(expected_bytes)}"
 
 
 def describe_weights(stored_bytes: Mapping[str, int], pte_bytes: int) -> str | None:
@@ -93,7 +98,7 @@ def describe_weights(stored_bytes: Mapping[str, int], pte_bytes: int) -> str | N
         return None
     parts = sorted(stored_bytes.items(), key=lambda part: -part[1])
     rest = max(0, pte_bytes - sum(stored_bytes.values()))
-    return ", ".join(f"{size / 1e6:.2f} MB {name}" for name, size in [*parts, ("other than weights", rest)])
+    return ", ".join(f"{size_text(size)} {name}" for name, size in [*parts, ("other than weights", rest)])
 
 
 def describe_type_changes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -111,10 +116,48 @@ def describe_export(export: Any) -> list[str]:
     method = export.program_method
     if method and method.calls and not method.delegate_calls:
         sentences.append(f"nothing is delegated: {len(method.calls)} calls of portable operators")
+    if shares := describe_shares(export):
+        sentences.append(shares)
     for each in export.left_out:
         where = f" in {each['method']}" if each["method"] else ""
         sentences.append(f"exported without {each['step']}{where}: {each['reason']}")
     return sentences
+
+
+def describe_shares(export: Any) -> str | None:
+    """Return what each backend took of the operators and of the multiply-accumulates, and what is portable.
+
+    None if only XNNPACK may take a part, or no delegate may, or if the shares are unknown.
+    """
+    shares: list[dict[str, Any]] = export.delegates or []
+    if {each["backend"] for each in shares} <= {XNNPACK}:
+        return None
+    operators = export.portable_operators + sum(each["operators"] for each in shares)
+
+    def part(count: int, macs: int | None) -> str:
+        counted = f"{count} of {operators} operators"
+        if not export.macs or macs is None:
+            return counted
+        return f"{counted} and {_percent(macs / export.macs)} of the multiply-accumulates"
+
+    parts = [
+        f"{backend_title(each['backend'])} took {part(each['operators'], each['macs'])}"
+        if each["operators"]
+        else f"{backend_title(each['backend'])} took none"
+        for each in shares
+    ]
+    if export.portable_operators:
+        rest = part(export.portable_operators, export.portable_macs)
+        parts.append(f"portable: {rest} ({_portable_names(export.portable)})")
+    return "; ".join(parts)
+
+
+def _portable_names(portable: Iterable[Mapping[str, Any]]) -> str:
+    """Return the most frequent portable operators with their counts: `aten.atan.default x 2`."""
+    called = [each for each in portable if not is_scalar_operator(each["operator"])]
+    names = [f"{each['operator']} x {each['count']}" for each in called[:_MAX_REASONS]]
+    more = [f"{len(called) - _MAX_REASONS} others"] if len(called) > _MAX_REASONS else []
+    return ", ".join([*names, *more])
 
 
 def random_sentence(draw: Mapping[str, str | None]) -> str:

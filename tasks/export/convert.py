@@ -4,6 +4,7 @@ import copy
 import functools
 import inspect
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,8 +34,18 @@ class Converted:
     """The tapped layers, whose values it returns after its outputs."""
 
 
-def convert(method: Method, recipe: Recipe, user_recipe: Any = None) -> Converted:
+def convert(
+    method: Method,
+    recipe: Recipe,
+    user_recipe: Any = None,
+    after_quantizing: Callable[[Any], None] | None = None,
+    *,
+    folds_weights: bool = True,
+) -> Converted:
     """Return the method converted by `recipe`; its module already has the recipe's floating-point type.
+
+    With `folds_weights`, weights in int8 are stored as such; otherwise operators of the program quantize them.
+    `after_quantizing` may change the graph that int8 quantized.
 
     int4_dynamic changes the module itself; then, and for a plain floating-point type, the module computes the
     references, otherwise the converted program does. `user_recipe` is the function of your own recipe. Raises
@@ -65,7 +76,10 @@ def convert(method: Method, recipe: Recipe, user_recipe: Any = None) -> Converte
     left_out |= reasons
     check_sizes(program, method.dynamic_shapes, method.shapes)
     if recipe.quantization in ("int8_static", "int8_dynamic"):
-        changed = _quantize_int8(program, method, is_dynamic=recipe.quantization == "int8_dynamic")
+        is_dynamic = recipe.quantization == "int8_dynamic"
+        changed = _quantize_int8(program, method, is_dynamic=is_dynamic, folds_weights=folds_weights)
+        if after_quantizing:
+            after_quantizing(changed)
     elif recipe.except_operators:
         changed = _compute_in_float32(program, recipe.except_operators)
     else:
@@ -100,7 +114,7 @@ def make_linear(module: Any) -> None:
             setattr(module.get_submodule(parent), last, replaced[layer])
 
 
-def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:
+def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool, folds_weights: bool) -> Any:
     """Return the module with int8 weights per channel; activations calibrated, or dynamic quantization.
 
     Dynamic quantization is of linear layers only. Raises NotApplicableError if nothing can be quantized.
@@ -133,7 +147,7 @@ def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:
             prepared(*inputs)
         for name, buffer in buffers.items():
             buffer.copy_(before[name])
-    converted = convert_pt2e(prepared)
+    converted = convert_pt2e(prepared, fold_quantize=folds_weights)
     if not any("quantize" in str(node.target) for node in converted.graph.nodes):
         kind = "linear layers" if is_dynamic else "operators that XNNPACK's quantizer supports"
         raise NotApplicableError(f"the model has no {kind}, so nothing can be quantized")

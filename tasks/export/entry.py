@@ -15,6 +15,8 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, model_se
 from devices.errors import InputError
 from devices.suggest import did_you_mean
 from tasks.bundle.cell import ROOF
+from tasks.bundle.delegates import DEFAULT_DELEGATE, StatedDelegate
+from tasks.bundle.runtime import Runtime, case_name
 from tasks.export.generate_options import GenerateOptions
 from tasks.export.user_code import check_function, list_functions
 from tasks.export.zoo import MODELS
@@ -43,13 +45,24 @@ class AccuracyRequirement(BaseModel, extra="forbid", frozen=True):
         ge=-20,
         le=200,
         description="Minimum SNR in dB against fp32 or, for a .pte file, against `expected`.",
+        examples=[20],
     )
     top1: float | None = Field(
-        default=None, gt=0, le=1, description="Minimum share of rows with the same top class as fp32 or `expected`."
+        default=None,
+        gt=0,
+        le=1,
+        description="Minimum share of rows with the same top class as fp32 or `expected`.",
+        examples=[0.99],
     )
-    score: float | None = Field(default=None, description="Minimum mean of the factory's `score` over the samples.")
+    score: float | None = Field(
+        default=None, description="Minimum mean of the factory's `score` over the samples.", examples=[0.7]
+    )
     samples_below: float | None = Field(
-        default=None, ge=0, lt=1, description="Allowed share of samples below the least SNR; default: none."
+        default=None,
+        ge=0,
+        lt=1,
+        description="Allowed share of samples below the least SNR; default: none.",
+        examples=[0.05],
     )
 
     @model_validator(mode="after")
@@ -64,37 +77,83 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
 
     name: str = Field(
         default="",
-        description="The name in all results; default: the source as written; of an absolute path, its file.",
+        description="The name in all results; default: the source as written; of an absolute path, its file. "
+        "Tables and pages shorten `./net.py:build` to `net`; SQL has it in full.",
+        examples=["detector"],
     )
     factory: str | None = Field(
-        default=None, description="A model of the zoo, package.module:factory, or file.py:factory beside the sweep."
+        default=None,
+        description="A model of the zoo, package.module:factory, or file.py:factory beside the sweep.",
+        examples=["mobilenet_v2"],
     )
-    pte: Path | None = Field(default=None, description="A program that is exported already; its precision is `as_is`.")
-    data: list[Path] = Field(default=[], description="Files (.ptd) with weights that the program does not contain.")
-    inputs: list[Path] = Field(default=[], description="Raw bytes of each input; default: seeded values.")
-    expected: list[Path] = Field(default=[], description="Raw bytes of each correct output for these inputs.")
+    pte: Path | None = Field(
+        default=None,
+        description="A program that is exported already; its precision is `as_is`.",
+        examples=["./detector.pte"],
+    )
+    data: list[Path] = Field(
+        default=[],
+        description="Files (.ptd) with weights that the program does not contain.",
+        examples=[["./detector.ptd"]],
+    )
+    inputs: list[Path] = Field(
+        default=[], description="Raw bytes of each input; default: seeded values.", examples=[["./in0.bin"]]
+    )
+    expected: list[Path] = Field(
+        default=[], description="Raw bytes of each correct output for these inputs.", examples=[["./ref.bin"]]
+    )
     shapes: dict[str, list[list[int]]] = Field(
-        default={}, description="Shapes to measure of a dynamic program: for each name, the sizes of every input."
+        default={},
+        description="Shapes to measure of a dynamic program: for each name, the sizes of every input.",
+        examples=[{"small": [[1, 3, 96, 96]], "large": [[1, 3, 320, 320]]}],
     )
-    etrecord: Path | None = Field(default=None, description="Maps its operators to the source model.")
+    etrecord: Path | None = Field(
+        default=None, description="Maps its operators to the source model.", examples=["./detector.etrecord"]
+    )
     transformers: str | None = Field(
-        default=None, description="A configuration class, such as BertConfig, or a folder with weights."
+        default=None,
+        description="A configuration class, such as BertConfig, or a folder with weights.",
+        examples=["BertConfig"],
     )
-    config: dict[str, Any] = Field(default={}, description="Arguments of the configuration class.")
+    config: dict[str, Any] = Field(
+        default={}, description="Arguments of the configuration class.", examples=[{"num_hidden_layers": 2}]
+    )
     generate: GenerateOptions | None = Field(
-        default=None, description="Measures a language model as {prefill: [512], depth: [0, 512], decode: 64}."
+        default=None,
+        description="Measures a language model as {prefill: [512], depth: [0, 512], decode: 64}.",
+        examples=[{"prefill": [512], "depth": [0, 512], "decode": 64}],
     )
     samples: Path | None = Field(
-        default=None, description="A folder with a file per sample: inputs that judge each recipe, and calibrate int8."
+        default=None,
+        description="A folder with a file per sample: inputs that judge each recipe, and calibrate int8.",
+        examples=["./images"],
     )
-    keep_samples: bool = Field(default=False, description="Copy the samples into the folder of each export.")
+    keep_samples: bool = Field(
+        default=False, description="Copy the samples into the folder of each export.", examples=[True]
+    )
+    delegate: StatedDelegate | None = Field(
+        default=None,
+        description="What it is lowered to, instead of the sweep's `delegates`: xnnpack, portable, openvino, coreml, "
+        "mlx, your own partitioner as package.module:function, or a list by priority.",
+        examples=["openvino", ["openvino", "xnnpack"]],
+    )
     accuracy: AccuracyRequirement | None = Field(
-        default=None, description="Required accuracy of its outputs, such as {min_snr_db: 20, top1: 0.99}."
+        default=None,
+        description="Required accuracy of its outputs, such as {min_snr_db: 20, top1: 0.99}.",
+        examples=[{"min_snr_db": 20, "top1": 0.99}],
     )
 
     @property
     def needs_score(self) -> bool:
         return self.accuracy is not None and self.accuracy.score is not None
+
+    def lowered(self, delegate: str | None = None, version: str | None = None) -> "ModelEntry":
+        """Return the entry of the model's program for a delegate, exported with a version of ExecuTorch.
+
+        Both stand in its name; XNNPACK and the farm's own version (None) add nothing.
+        """
+        words = Runtime(export=version, delegate=None if delegate == DEFAULT_DELEGATE else delegate).of_program
+        return self.model_copy(update={"name": case_name(self.name, words)})
 
     @property
     def weights(self) -> Path | None:
@@ -179,16 +238,21 @@ class ExportRequest:
         return parse_entry(self.model)
 
 
-def parse_entry(model: str | ModelEntry, samples: Path | None = None) -> ModelEntry:
-    """Return the entry that a text means, relative to the working directory, with `samples` if given; InputError."""
+def parse_entry(model: str | ModelEntry, samples: Path | None = None, delegate: str | None = None) -> ModelEntry:
+    """Return the entry that a text means, relative to the working directory; InputError.
+
+    It has the `samples` and is for the `delegate`, if they are given.
+    """
     if isinstance(model, ModelEntry):
         return model
     try:
         entry = ModelEntry.model_validate(model)
-        if samples is None:
+        more = {key: value for key, value in (("samples", samples), ("delegate", delegate)) if value is not None}
+        if not more:
             return entry
         values = {key: getattr(entry, key) for key in type(entry).model_fields if getattr(entry, key)}
-        return ModelEntry.model_validate(values | {"samples": samples})
+        entry = ModelEntry.model_validate(values | more)
+        return entry.lowered(entry.delegate)
     except ValidationError as error:
         raise InputError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
 
@@ -227,7 +291,9 @@ def _resolve_files(entry: ModelEntry, folder: Path) -> dict[str, Any]:
 def sample_files(folder: Path) -> list[Path]:
     """Return the files of a folder of samples by name, without hidden ones; raises ValueError if there is none."""
     if not folder.is_dir():
-        raise ValueError(f"{folder}: no such folder of samples; paths are relative to the sweep file")
+        raise ValueError(
+            f"{folder}: no such folder of samples; correct the path, which starts at the folder of the sweep file"
+        )
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     if not files:
         raise ValueError(f"{folder}: no samples; put a file for each sample there, such as .npz, .pt or .bin")
@@ -257,5 +323,5 @@ def _resolve_factory(written: str, folder: Path) -> str:
 def _resolve_file(path: Path, folder: Path) -> Path:
     absolute = (folder / path).absolute()
     if not absolute.is_file():
-        raise ValueError(f"{absolute}: no such file; paths are relative to the sweep file")
+        raise ValueError(f"{absolute}: no such file; correct the path, which starts at the folder of the sweep file")
     return absolute

@@ -11,10 +11,21 @@ from typing import TYPE_CHECKING
 
 from devices.errors import FarmError
 from sql.schema import is_scalar_operator
+from tasks.bundle.runtime import parse_runtime
 from tasks.export.entry import ExportRequest
-from tasks.export.exported import Export, ExportError, NotApplicableError, os_cause, read_complete, read_exports
+from tasks.export.exported import (
+    Export,
+    ExportError,
+    NotApplicableError,
+    NotHereError,
+    os_cause,
+    read_complete,
+    read_exports,
+)
 from tasks.export.key import check_user_functions, export_key, versions
+from tasks.export.lowering.delegates import Lowering
 from tasks.export.process.environments import stated_environment
+from tasks.export.recipes import parse_recipe
 from tasks.store.archives import SUFFIX, ArchiveError, download_folder, upload_folder
 from tasks.store.blob_store import BlobStore
 from tasks.store.files import remove_leftovers, work_folder, write_complete
@@ -32,7 +43,7 @@ def export_cases(
 
     A new one is uploaded to `shared_files`; `on_step` receives its steps. An export that does not match its hashes is
     made again. A prebuilt .pte file is copied, for any recipe. A failed download or upload is only logged.
-    Raises ExportError; NotApplicableError if the recipe has no meaning for the model.
+    Raises ExportError; NotApplicableError if the recipe has no meaning for the model, or this machine cannot export it.
     """
     exports_dir, model = request.exports_dir.absolute(), request.model
     title = f"cannot export {model if isinstance(model, str) else model.name} as {request.precision}"
@@ -53,9 +64,8 @@ def export_cases(
         if exports is not None:
             (exports[0].folder / "export.json").touch()  # marks it as used, so `etfarm warehouse prune` keeps it
             return exports
-        missing = [name for name in ("torch", "executorch") if versions()[name] is None]
-        if missing and not environment:
-            raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")
+        if not environment:
+            _check_possible(request, key)
         exports = _export_in_child(request, title, exports_dir / "logs" / f"{key}.log", on_step)
         if shared_files:
             try:
@@ -69,6 +79,20 @@ def export_cases(
         raise ExportError(f"{title}: {error}") from None
     except OSError as error:
         raise ExportError(f"{title}: {os_cause(error, exports_dir)}") from None
+
+
+def _check_possible(request: ExportRequest, key: str) -> None:
+    """Raise a FarmError if packages are missing, NotApplicableError if the delegates cannot lower; imports no torch."""
+    missing = [name for name in ("torch", "executorch") if versions()[name] is None]
+    if missing:
+        raise FarmError(f"{' and '.join(missing)} not installed; install the farm's export extra")
+    try:
+        Lowering(parse_runtime(request.entry.name).delegate).check_recipe(parse_recipe(request.precision))
+    except NotHereError:  # another machine can
+        raise
+    except NotApplicableError as reason:
+        write_complete(skipped_path(request.exports_dir, key), str(reason).encode())
+        raise
 
 
 def read_local_export(request: ExportRequest) -> tuple[Export, ...] | None:
@@ -111,6 +135,8 @@ def _export_in_child(request: ExportRequest, title: str, log: Path, on_step: "On
     finally:
         for folder in (exports_dir, exports_dir / "used"):
             remove_leftovers(folder)
+    if answer.skipped and answer.is_of_machine:
+        raise NotHereError(answer.skipped)
     if answer.skipped:
         # Under the new key, which includes the files that the export used.
         write_complete(skipped_path(exports_dir, export_key(request)), answer.skipped.encode())

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from devices.errors import FarmError, InputError
-from tasks.bundle.runtime import case_name, program_name
+from tasks.bundle.cell import XNNPACK
+from tasks.bundle.delegates import word_of_backends
+from tasks.bundle.runtime import case_name, parse_runtime, program_name
 from tasks.export.conversion import describe_export, fault_sentence, random_sentence
 from tasks.store.files import hash_file, remove_atomically
 
@@ -39,6 +41,10 @@ class ExportError(FarmError):
 
 class NotApplicableError(ExportError):
     """A recipe has no meaning for a model, so the pair is skipped; the text is one sentence with the reason."""
+
+
+class NotHereError(NotApplicableError):
+    """This machine cannot export for a delegate, so the pair is skipped; it is not recorded, since another one can."""
 
 
 def describe_tensor(file: str, content: bytes, dtype: str, shape: Iterable[int]) -> dict[str, Any]:
@@ -125,6 +131,12 @@ class Export:
     """Multiply-accumulate operations of one execution; None for dynamic shapes, branches and a prebuilt .pte file."""
     read_bytes: int | None = None
     """Bytes of weights and state that one execution reads, each once; None for a prebuilt .pte file."""
+    delegates: list[dict[str, Any]] | None = None
+    """What each backend took of the case's method, {backend, operators, macs}; see lowering/shares.py. None for a
+    prebuilt .pte file, and of an export before there was a choice."""
+    portable_operators: int | None = None
+    """Operators that no backend took, without those that only compute shapes and numbers."""
+    portable_macs: int | None = None
     trial: str | None = None
     """Result of the execution on the exporting machine: `succeeded`, or `not tried here: cause`; None for a prebuilt
     .pte file."""
@@ -254,6 +266,12 @@ class Export:
         return self.pte_sha256, self.inputs_sha256
 
 
+def needed_delegate(export: Export) -> str | None:
+    """Return the delegate that an export's runner needs: the stated one, else what it calls; None for XNNPACK."""
+    calls = {backend for _, _, backend in export.delegate_calls or ()}
+    return parse_runtime(export.model).delegate or (word_of_backends(calls) if calls - {XNNPACK} else None)
+
+
 def read_exports(folder: Path) -> tuple[Export, ...]:
     """Return an export's cases, at least one; raises ExportError if it is missing, damaged or of another version."""
     try:
@@ -289,11 +307,7 @@ def read_complete(folder: Path) -> tuple[Export, ...] | None:
         return None
     try:
         exports = read_exports(folder)
-        first = exports[0]
-        files = [entry for export in exports for entry in (*export.case.tensors, *export.data)]
-        files += [first.samples] if first.samples else []
-        hashes = {"model.pte": first.pte_sha256} | {entry["file"]: entry["sha256"] for entry in files}
-        damaged = [name for name, sha256 in hashes.items() if hash_file(folder / name) != sha256]
+        damaged = damaged_files(exports)
         if not damaged:
             return exports
         cause = f"{', '.join(damaged)} differs from what was written"
@@ -303,6 +317,22 @@ def read_complete(folder: Path) -> tuple[Export, ...] | None:
     with contextlib.suppress(FileNotFoundError):  # another process may have moved it first
         remove_atomically(folder)
     return None
+
+
+def damaged_files(exports: tuple[Export, ...]) -> list[str]:
+    """Return the files of an export whose content is not what it states, or that are not in its folder.
+
+    Raises OSError, TypeError or KeyError if a file is missing, or export.json does not list it with its hash.
+    """
+    first = exports[0]
+    files = [entry for export in exports for entry in (*export.case.tensors, *export.data)]
+    files += [first.samples] if first.samples else []
+    hashes = {"model.pte": first.pte_sha256} | {entry["file"]: entry["sha256"] for entry in files}
+    return [
+        name
+        for name, sha256 in hashes.items()
+        if Path(name).name != name or (first.folder / name).is_symlink() or hash_file(first.folder / name) != sha256
+    ]
 
 
 def first_line(error: Exception) -> str:

@@ -8,11 +8,12 @@ from pydantic import BaseModel, Field, model_validator
 
 class CacheOptions(BaseModel, extra="forbid", frozen=True):
     length: int | None = Field(
-        default=None, ge=2, description="Capacity in tokens; default: as many as the cases need."
+        default=None, ge=2, description="Capacity in tokens; default: as many as the cases need.", examples=[4096]
     )
     dtype: Literal["fp32", "fp16"] | None = Field(
         default=None,
         description="Type of its values; default: that of the recipe. Recipes of another type are skipped.",
+        examples=["fp16"],
     )
 
 
@@ -22,23 +23,34 @@ class GenerateOptions(BaseModel, extra="forbid", frozen=True):
     prefill: list[Annotated[int, Field(ge=2)]] = Field(
         min_length=1,
         description="Lengths of prompts; each is a case such as pp512, which reads one into an empty cache.",
+        examples=[[128, 512]],
     )
     chunks: list[Annotated[int, Field(ge=4)]] = Field(
         default=[],
         description="Lengths of prompts that are read in chunks, each as long as a prefill; the last chunk is a case.",
+        examples=[[2048]],
     )
     depth: list[Annotated[int, Field(ge=0)]] = Field(
-        default=[0], min_length=1, description="Tokens in the cache before tokens are written; each is a case."
+        default=[0],
+        min_length=1,
+        description="Tokens in the cache before tokens are written; each is a case.",
+        examples=[[0, 512]],
     )
     decode: int = Field(
-        default=64, ge=2, le=4096, description="Tokens that a session writes, each at the next position."
+        default=64, ge=2, le=4096, description="Tokens that a session writes, each at the next position.", examples=[64]
     )
-    cache: CacheOptions = Field(default=CacheOptions(), description="The KV cache, such as {length: 4096}.")
+    cache: CacheOptions = Field(
+        default=CacheOptions(), description="The KV cache, such as {length: 4096}.", examples=[{"length": 4096}]
+    )
     prompt: Path | None = Field(
-        default=None, description="A text file for the folder's tokenizer; default: seeded token ids."
+        default=None,
+        description="A text file for the folder's tokenizer; default: seeded token ids.",
+        examples=["./prompt.txt"],
     )
     text: Path | None = Field(
-        default=None, description="A text file: the perplexity of each recipe on it is computed at the export."
+        default=None,
+        description="A text file: the perplexity of each recipe on it is computed at the export.",
+        examples=["./text.txt"],
     )
 
     @property

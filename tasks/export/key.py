@@ -16,9 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
+from tasks.bundle.delegates import user_partitioners
+from tasks.bundle.runtime import parse_runtime
 from tasks.export import zoo
 from tasks.export.entry import ExportRequest, ModelEntry, sample_files
 from tasks.export.exported import EXPORT_VERSION
+from tasks.export.lowering.delegates import needed_modules, needed_packages
 from tasks.export.process.environments import stated_environment
 from tasks.export.recipes import parse_recipe
 from tasks.export.user_code import check_function, find_source
@@ -38,12 +41,14 @@ _MODULES = {
     ),
     "lowering": (
         "buffers",
+        "delegates",
         "delegation",
         "layers",
         "lower",
         "needed_memory",
         "passes",
         "rewrites",
+        "shares",
         "trial",
         "work",
         "write",
@@ -52,13 +57,18 @@ _MODULES = {
     "tracing": ("inputs", "trace"),
 }
 _CODE = [Path(__file__).parent / folder / f"{name}.py" for folder, names in _MODULES.items() for name in names]
-_TAPS = Path(__file__).with_name("lowering") / "layer_probes.py"
+_LOWERING = Path(__file__).with_name("lowering")
+_TAPS = _LOWERING / "layer_probes.py"
 _DISTRIBUTIONS = ("torch", "torchao", "executorch", "transformers")
 
 
-def versions() -> dict[str, str | None]:
-    """Return the versions of python (minor), torch, executorch and transformers; None where one is not installed."""
-    return {"python": _python_version()} | {name: _version(name) for name in ("torch", "executorch", "transformers")}
+def versions(delegate: str | None = None) -> dict[str, str | None]:
+    """Return the versions of python (minor), torch, executorch, transformers, and of what the stated delegates need.
+
+    None where one is not installed.
+    """
+    names = ("torch", "executorch", "transformers", *needed_packages(delegate))
+    return {"python": _python_version()} | {name: _version(name) for name in names}
 
 
 def export_key(request: ExportRequest) -> str:
@@ -96,6 +106,7 @@ def _input_key(request: ExportRequest) -> str:
             "seed": request.seed,
             "python": _python_version(),
             "distributions": {name: _version(name, installed_in) for name in _DISTRIBUTIONS},
+            **_delegate_parts(parse_runtime(entry.name).delegate, installed_in),
             **({"taps": hash_file(_TAPS)} if request.taps else {}),
             **({"samples": _sample_hashes(entry), "keep": entry.keep_samples} if entry.samples else {}),
         }
@@ -106,6 +117,16 @@ def _input_key(request: ExportRequest) -> str:
     return _digest(
         [base, _hashes(used["files"]), {name: _version(name, installed_in) for name in used["distributions"]}]
     )
+
+
+def _delegate_parts(word: str | None, installed_in: list[str] | None) -> dict[str, Any]:
+    """Return what the key of a case with stated delegates has beside that of others; nothing for XNNPACK."""
+    if word is None:
+        return {}
+    modules = [hash_file(_LOWERING / f"{name}.py") for name in needed_modules(word)]
+    functions = [hash_file(find_source(name)) for name in user_partitioners(word)]
+    packages = {name: _version(name, installed_in) for name in needed_packages(word)}
+    return {"delegates": [modules, functions, packages]}
 
 
 def files_to_read(request: ExportRequest) -> list[Path]:
@@ -196,9 +217,15 @@ def _hash_unchanged(path: Path, modified_ns: int, size_bytes: int) -> str:
 
 
 def check_user_functions(request: ExportRequest) -> None:
-    """Raise FarmError if the file of your own factory or recipe does not define it with the required parameters."""
+    """Raise FarmError if the file of your own factory, recipe or partitioner does not define it as required."""
     user_recipe = parse_recipe(request.precision).user_function
-    for function, arguments in ((request.entry.factory, ()), (user_recipe, ("module", "inputs"))):
+    partitioners = user_partitioners(parse_runtime(request.entry.name).delegate)
+    functions = [
+        (request.entry.factory, ()),
+        (user_recipe, ("module", "inputs")),
+        *((each, ()) for each in partitioners),
+    ]
+    for function, arguments in functions:
         if function is not None and _is_user_function(function):
             try:
                 check_function(find_source(function), function.rpartition(":")[2], arguments)

@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 import zipfile
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,20 @@ from typing import Any
 import numpy as np
 
 from devices.errors import InputError
-from tasks.bundle.cell import AS_IS
+from tasks.bundle.cell import AS_IS, XNNPACK
+from tasks.bundle.delegates import needed_backends, uses_xnnpack, word_of_backends
 from tasks.export.bundled import FirstCase, Unbundled, unbundle
 from tasks.export.entry import ModelEntry
-from tasks.export.exported import EXPORT_VERSION, Export, Tensors, describe_tensor, read_complete, read_exports
+from tasks.export.exported import (
+    EXPORT_VERSION,
+    Export,
+    Tensors,
+    damaged_files,
+    describe_tensor,
+    first_line,
+    read_complete,
+    read_exports,
+)
 from tasks.export.program import ProgramMethod, ProgramTensor, read_program
 from tasks.export.sources import write_prebuilt_sources
 from tasks.store.files import hash_file, publish_folder
@@ -23,15 +34,32 @@ _ETRECORD = "ETRECORD_V0"  # an entry of every ETRecord, which is a zip file
 
 
 def open_pte(pte: Path, exports_dir: Path) -> Export:
-    """Return the first case of a .pte file, of its export's folder or a copy; InputError or ExportError."""
+    """Return the first case of a .pte file, of its export's folder or a copy; InputError or ExportError.
+
+    Only such a folder states modules and expected outputs. Nothing in it is believed: it may come from a stranger.
+    """
     if not pte.is_file():
         raise InputError(f"{pte}: no such file; name a .pte file")
     if (pte.parent / "export.json").is_file():
-        export = read_exports(pte.parent)[0]
-        if export.pte.name == pte.name and export.pte_sha256 == hash_file(pte):
-            return export
+        exports = read_exports(pte.parent)
+        if exports[0].pte.name == pte.name and exports[0].pte_sha256 == hash_file(pte):
+            _check_folder(exports)
+            return exports[0]
     entry = ModelEntry.model_validate({"name": _valid_name(pte.stem), "pte": pte})
     return import_prebuilt(entry, exports_dir, seed=0)[0]
+
+
+def _check_folder(exports: tuple[Export, ...]) -> None:
+    """Raise InputError if the folder of an export leads to files elsewhere, or has other content than it states."""
+    folder = exports[0].folder
+    try:
+        damaged = [path.name for path in folder.iterdir() if path.is_symlink()] or damaged_files(exports)
+        key = exports[0].export_key  # names a folder, also when a later command looks for the export
+        damaged += [] if key == Path(key).name and not key.startswith(".") else ["export_key"]
+    except (OSError, TypeError, KeyError) as error:
+        damaged = [first_line(error)]
+    if damaged:
+        raise InputError(f"{folder}: {', '.join(damaged)}: not what export.json states; copy the export's folder again")
 
 
 def _valid_name(text: str) -> str:
@@ -75,6 +103,7 @@ def describe_prebuilt(
     methods = read_program(pte)
     if unknown := sorted(tests.keys() - {method.name for method in methods}):
         raise InputError(f"{entry.pte}: has test cases of `{unknown[0]}`, which its program lacks; write it again")
+    _check_delegate(entry, methods)
     if entry.etrecord:
         _check_etrecord(entry.etrecord)
     if len(methods) > 1 and entry.inputs:
@@ -105,6 +134,22 @@ def describe_prebuilt(
     etrecord = hash_file(entry.etrecord) if entry.etrecord else None
     digest = hashlib.sha256(json.dumps([described, etrecord], sort_keys=True).encode()).hexdigest()
     return f"prebuilt-{_valid_name(entry.name)}-{digest[:16]}", described, content
+
+
+def _check_delegate(entry: ModelEntry, methods: Iterable[ProgramMethod]) -> None:
+    """Raise InputError if the delegate that an entry states is not what its program calls."""
+    if entry.delegate is None:
+        return
+    called = {backend for method in methods for _, _, backend in method.delegate_calls}
+    needed = needed_backends(entry.delegate)
+    others = called - {XNNPACK}
+    is_stated = bool(others) if needed is None else others <= needed and bool(others) == bool(needed)
+    if is_stated and (XNNPACK not in called or uses_xnnpack(entry.delegate)):
+        return
+    word = word_of_backends(called)
+    remedy = f"write `delegate: {word}`" if word else "name the partitioner that made it, as package.module:function"
+    calls = ", ".join(sorted(called)) or "no backend"
+    raise InputError(f"{entry.pte}: its program calls {calls}, not what `delegate: {entry.delegate}` states; {remedy}")
 
 
 def _check_etrecord(etrecord: Path) -> None:

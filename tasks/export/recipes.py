@@ -59,6 +59,21 @@ RECIPES: dict[str, Recipe] = {
         Recipe("int4_dynamic", quantization="int4_dynamic", int4=Int4Options()),
     )
 }
+FORMS = {
+    "fp32": "none",
+    "fp16": "half precision; slower than fp32 on a processor that cannot compute in it, such as x86-64 without "
+    "`avx512_fp16`",
+    "bf16": "the upper half of fp32: its range with 8 bits of precision. XNNPACK computes linear layers, arithmetic by "
+    "element and moves in it; convolutions and pooling stay portable. Skipped if nothing is delegated",
+    "int8_static": "PT2E, calibrated: weights per channel, and activations",
+    "int8_dynamic": "linear layers with int8 weights per channel; activations are quantized at run time",
+    "int4_dynamic": "linear layers with int4 weights per group; activations are quantized at run time",
+    "int4_dynamic: {group_size: 128}": "also `embedding: 8` or `4` bits, and `lm_head: 8` or `fp32`",
+    "fp16 except: [layer_norm]": "the listed ATen operators compute in fp32",
+    "package.module:recipe": "your function: it takes (module, inputs), and `dynamic_shapes` if it has a third "
+    "parameter; it returns an ExportedProgram",
+}
+"""What each form of an entry of `precisions` converts, as docs/reference/values.md lists it."""
 _USER_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _OPERATOR = re.compile(r"[a-z_][a-z0-9_]*")
 _EXCEPT = " except "

@@ -10,19 +10,23 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean, nights_beside
 from tasks.judge.pairs import SINGLE
 
-_KINDS = {
+KINDS = {
     "night": "night",
     "sweep": "sweep",
     "variant": "variant",
     "device": "device",
     "model": "model",
     "precision": "precision",
+    "threads": "number of threads",
+    "delegate": "delegate",
     "executorch": "ExecuTorch version",
     "runner": "runner",
     "runtime": "runtime",
     "cell": "cell",
     "session": "session",
 }
+"""What each kind of arm is called in sentences."""
+SAME_ARM = "A and B are the same {kind} ({value}); name two"
 _NIGHT_KINDS = {"night", "sweep"}
 _ID_KINDS = {"cell", "session", "runner"}
 _ID_PREFIX = re.compile(r"[0-9a-f]{6,}")
@@ -49,7 +53,7 @@ class Arm:
 
     def __str__(self) -> str:
         value = self.value[:16] if self.kind in _ID_KINDS else self.value
-        return f"{_KINDS[self.kind]} {value}" + (f" in sweep {self.sweep_id}" if self.sweep_id else "")
+        return f"{KINDS[self.kind]} {value}" + (f" in sweep {self.sweep_id}" if self.sweep_id else "")
 
 
 def name_of_folder(argument: str) -> str:
@@ -72,12 +76,12 @@ def find_arms(a: str, b: str, names: Sequence[ArmName], sweep_id: str | None = N
     """
     (kind_a, value_a), (kind_b, value_b) = meanings = _resolve_word(a, names), _resolve_word(b, names)
     if (kind_a, value_a) == (kind_b, value_b):
-        raise InputError(f"A and B are the same {_KINDS[kind_a]} ({value_a}); name two")
+        raise InputError(SAME_ARM.format(kind=KINDS[kind_a], value=value_a))
     if kind_a != kind_b and not {kind_a, kind_b} <= _NIGHT_KINDS and not {kind_a, kind_b} <= SINGLE:
-        raise InputError(f"`{a}` is a {_KINDS[kind_a]} and `{b}` a {_KINDS[kind_b]}; compare two of one kind")
+        raise InputError(f"`{a}` is a {KINDS[kind_a]} and `{b}` a {KINDS[kind_b]}; compare two of one kind")
     if kind_a in _NIGHT_KINDS | SINGLE:
         if sweep_id is not None:
-            raise InputError(f"--sweep: A is a {_KINDS[kind_a]}; use it with names inside a sweep, such as sme2_off")
+            raise InputError(f"--sweep: A is a {KINDS[kind_a]}; use it with names inside a sweep, such as sme2_off")
         return Arm(kind_a, value_a, None), Arm(kind_b, value_b, None)
     # Of the newest sweep first; those without a start come last.
     by_age = sorted(names, key=lambda name: (name.last_started_at or datetime.min, name.sweep_id), reverse=True)
@@ -111,8 +115,8 @@ def _resolve_word(word: str, names: Sequence[ArmName]) -> tuple[str, str]:
         raise InputError(_describe_unknown(word, names))
     kinds = sorted({kind for kind, _ in pairs})
     if len(kinds) == 1:
-        raise InputError(f"`{word}` begins {len(pairs)} ids of a {_KINDS[kinds[0]]}; write more digits")
-    named = " and ".join(f"a {_KINDS[kind]}" for kind in kinds)
+        raise InputError(f"`{word}` begins {len(pairs)} ids of a {KINDS[kinds[0]]}; write more digits")
+    named = " and ".join(f"a {KINDS[kind]}" for kind in kinds)
     raise InputError(f"`{word}` is {named}; write {' or '.join(f'{kind}:{stem}' for kind in kinds)}")
 
 
@@ -124,5 +128,5 @@ def _describe_unknown(word: str, names: Iterable[ArmName]) -> str:
     else:
         remedy = did_you_mean(word, {name.value for name in names if name.kind not in _ID_KINDS})
     remedy = remedy or '; list the sweeps with: etfarm sql "FROM sweep_overview"'
-    kinds = "a night, sweep, device, model, precision, variant, ExecuTorch version or runtime, nor the id of a cell,"
-    return f"`{word}` is not {kinds} session or runner, with timing results{remedy}"
+    kinds = "a night, sweep, device, model, precision, variant, number of threads, delegate, ExecuTorch version or"
+    return f"`{word}` is not {kinds} runtime, nor the id of a cell, session or runner, with timing results{remedy}"

@@ -4,12 +4,15 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from tasks.bundle.sizes import size_text
+
 MARGIN = 0.01
 """A fraction: two sides of a comparison are the same if the whole interval of their ratio lies inside it."""
 DeviceVerdict = Literal["device slower", "device faster", "device worse", "device better"]
 """Verdicts on a device: neither model nor runner changed, so the figure is not theirs."""
 _POINTS = 100  # of a share
-_MEGABYTE, _MILLISECOND = 1e6, 1e6
+_MILLISECOND = 1e6
+_TIMES_FROM = 10.0  # a larger ratio is hard to read as a change in percent
 _WIDE = 100.0  # percent: the width of an interval whose ends have no decimals
 
 
@@ -115,7 +118,7 @@ class Metric:
             case "ns":
                 return f"{figure / _MILLISECOND:.4g} ms"
             case "bytes":
-                return f"{figure / _MEGABYTE:.4g} MB" if figure >= _MEGABYTE else f"{1000 * figure / _MEGABYTE:.4g} kB"
+                return size_text(figure)
             case "share":
                 return f"{_POINTS * figure:.1f} %"
             case _:
@@ -135,7 +138,9 @@ def signed_percent(ratio: float, low: float | None = None, high: float | None = 
 
 
 def percent_change(ratio: float, low: float | None = None, high: float | None = None) -> str:
-    """Return a ratio as a change, as `signed_percent`: `+3.2 %`."""
+    """Return a ratio as a change, as `signed_percent`: `+3.2 %`; above 10 and without an interval, `14.5 times`."""
+    if low is None and ratio > _TIMES_FROM:
+        return f"{ratio:.3g} times" if ratio < 1000 else f"{ratio:,.0f} times"
     return f"{signed_percent(ratio, low, high)} %"
 
 

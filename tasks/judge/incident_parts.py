@@ -121,6 +121,8 @@ def _part_of(
         kind = "device" if row["content"] and row["content"] == row["content_before"] else "model"
     if kind is None or (kind in ("model", "device") and not _is_worse(row)):
         return None
+    if by_night.get(row["since"], row)["measured_later"]:  # nobody waits for an alarm of a past night
+        return None
     is_counted = kind in ("model", "device")
     last_good, good_cell = _last_good(row, by_night) if is_counted else (good.get("night"), good.get("cell"))
     commits = commits_between_rows(by_night.get(last_good or date.min), by_night.get(row["since"] or row["night"]))

@@ -8,7 +8,7 @@ from typing import Any
 
 from devices.errors import InputError
 from devices.platform import SIMULATED
-from tasks.bundle.runtime import without_runtime, without_version, without_versions
+from tasks.bundle.runtime import only_delegate, parse_runtime, without_delegate, without_version, without_versions
 from tasks.judge.verdicts.shift import half_interval_between_nights
 
 SINGLE = {"cell", "session"}
@@ -54,6 +54,8 @@ class MeasuredCell:
     launcher: str | None
     last_started_at: datetime | None
     session_ids: Sequence[str]
+    starts_s: Sequence[float]
+    """Starts of its sessions in seconds since 1970; empty if unknown."""
     times_ms: Sequence[float]
     noise_floor: float | None = None
     """Of the verdict on its night, a fraction; None without one."""
@@ -74,10 +76,17 @@ class MeasuredCell:
             return None
         return SIMULATED if self.transport == SIMULATED else "emulated"
 
+    @property
+    def delegate(self) -> str | None:
+        """What its name states; None for XNNPACK. Those of two delegates have no common names of operators."""
+        return parse_runtime(self.model).delegate
+
     def subject(self, kind: str) -> str:
-        """Return the model without what arms of a kind differ in: versions of ExecuTorch, and options for `runtime`."""
+        """Return the model without what arms of a kind differ in: delegate, versions, for `runtime` also options."""
         if kind == "runtime":
-            return without_runtime(self.model)
+            return only_delegate(self.model)
+        if kind == "delegate":
+            return without_delegate(self.model)
         return without_version(self.model, self.executorch_version) if kind == "executorch" else self.model
 
 
@@ -102,9 +111,10 @@ def nights_differ_by(a: MeasuredCell, b: MeasuredCell) -> float | None:
 
 def have_same_content(a: MeasuredCell, b: MeasuredCell) -> bool:
     """Return whether both are one content on one device, measured at two times: a difference is then the device's."""
-    if a.pte_sha256 is None or a.runner_sha256 is None or without_versions(a.model) != without_versions(b.model):
+    one, other = (without_delegate(without_versions(cell.model)) for cell in (a, b))
+    if a.pte_sha256 is None or a.runner_sha256 is None or one != other:
         return False
-    # Versions that made the same program and the same runner are one content.
+    # Versions, or lists of delegates, that made the same program and the same runner are one content.
     return all(getattr(a, name) == getattr(b, name) for name in (*SERIES[1:], *_CONTENT))
 
 

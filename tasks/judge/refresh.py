@@ -19,6 +19,7 @@ from sql.warehouse import insert_rows
 from tasks.bundle.robust_statistics import interquartile_mean, median_interval
 from tasks.judge.comparison import SideComparison, compare_sessions
 from tasks.judge.decisions import Decisions, SeriesNight, is_excluded, read_warehouse_decisions, starts_baseline
+from tasks.judge.delegates import refresh_delegate_results
 from tasks.judge.figures import LATENCY, OTHER_METRICS, Metric
 from tasks.judge.incidents import refresh_incidents
 from tasks.judge.operators.table import refresh_operator_verdicts
@@ -51,7 +52,9 @@ ORDER BY series_id, device, night
 """
 _FROM_FIRST_NIGHT = "UPDATE series_to_judge SET first_night = DATE '0001-01-01' WHERE series_id = ? AND device = ?"
 _JUDGED = """
-* EXCLUDE (baseline_cell, sweep_id, changed, night_before, value_before, cell_before, noise_floor_change)
+* EXCLUDE (
+    baseline_cell, sweep_id, changed, night_before, value_before, cell_before, noise_floor_change, measured_later
+)
 """
 _MAX_SERIES, _MAX_NIGHTS = 1500, 24_000  # at a time, to bound memory
 _MAX_WAITING = 50_000  # verdicts that wait to be stored: what views show beside them needs a scan of all cells
@@ -62,10 +65,11 @@ _COMPARISON_FIELDS = [field.name for field in fields(SideComparison)]
 
 
 def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill intervals, comparisons, verdicts, predictions, the tables of operators and incidents; log what fails."""
+    """Fill intervals, comparisons, verdicts, predictions, tables of delegates, operators, incidents; log what fails."""
     cells = connection.execute(_QUERIES["cells_without_interval"]).fetchall()
     intervals = [(cell_id, *(median_interval(times_ms) or (None, None))) for cell_id, times_ms in cells]
     insert_rows(connection, "cell_interval", [dict(zip(_INTERVAL_COLUMNS, row, strict=True)) for row in intervals])
+    refresh_delegate_results(connection)
     drop_verdicts_of_other_rules(connection)
     [(has_comparisons,)] = connection.execute(_HAS_COMPARISONS).fetchall()
     if has_comparisons:

@@ -53,7 +53,7 @@ def newest_snapshot(snapshots: Path, *, always_hashed: bool = False) -> Path:
     except OSError:
         raise NoWarehouse(
             f"{snapshots}: no snapshot was published here yet; publish one with `etfarm sweep` or "
-            "`etfarm warehouse load`"
+            "`etfarm warehouse load`, or begin with `etfarm init`"
         ) from None
     published = _CURRENT.fullmatch(content)
     if not published:

@@ -4,6 +4,7 @@ Rows are compared by checksums that do not depend on the order of rows.
 """
 
 import logging
+from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,8 +47,8 @@ CELL_AGGREGATES = (
     "session_time", "cell_time", "cell_node", "cell_operator", "cell_made_from", "cell_output", "series_night",
 )  # fmt: skip
 _JUDGED = (
-    "session_statistic", "cell_interval", "comparison_result", "series_verdict", "series_operator_verdict",
-    "series_cause", "incident_series",
+    "session_statistic", "cell_interval", "comparison_result", "delegate_result", "series_verdict",
+    "series_operator_verdict", "series_cause", "incident_series",
 )  # fmt: skip
 _FLOATING = ("DOUBLE", "FLOAT")
 _THINNED = "WHERE session_key IN (SELECT session_key FROM thinned_session)"
@@ -187,18 +188,21 @@ def checksum(connection: duckdb.DuckDBPyConnection, query: str) -> Checksum:
 def _check_ledger(
     connection: duckdb.DuckDBPyConnection, verified: Mapping[str, BundleCheck], forgotten: Container[str]
 ) -> Iterator[str]:
-    """Yield each session that only the store (`verified`, by hash) or only the warehouse contains."""
-    loaded = set()
+    """Yield a sentence for each sweep with sessions that only the store (`verified`, by hash) or the warehouse has."""
+    loaded, kinds = set(), defaultdict[tuple[str, str], list[str]](list)
     for sha256, session_id, sweep_id, path in connection.execute(_LOADED).fetchall():
         loaded.add(sha256)
-        session = f"session {session_id} of {sweep_id}"
         if session_id in forgotten:
-            yield f"{session}: forgotten, but still in the warehouse; run `etfarm warehouse load`"
+            kinds[sweep_id, "forgotten, but still in the warehouse; run `etfarm warehouse load`"].append(session_id)
         elif sha256 not in verified and not _is_unchanged(Path(path), sha256):
-            yield f"{session}: in the warehouse, but {path} is not what was loaded; restore it from a backup"
+            changed = f"in the warehouse, but {path} is not what was loaded; restore it from a backup"
+            kinds[sweep_id, changed].append(session_id)
     for sha256, bundle in verified.items():
         if sha256 not in loaded and not bundle.damage and bundle.session_id not in forgotten:
-            yield f"session {bundle.session_id} of {bundle.sweep_id}: not in the warehouse; run `etfarm warehouse load`"
+            kinds[bundle.sweep_id, "not in the warehouse; run `etfarm warehouse load`"].append(bundle.session_id)
+    for (sweep_id, finding), session_ids in kinds.items():
+        more = f" and {len(session_ids) - 1:,} more" if len(session_ids) > 1 else ""
+        yield f"session {session_ids[0]}{more} of {sweep_id}: {finding}"
 
 
 def _is_unchanged(path: Path, sha256: str) -> bool:

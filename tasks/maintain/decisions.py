@@ -34,7 +34,8 @@ from tasks.judge.decisions import (
 from tasks.judge.refresh import judge_series
 from tasks.load.snapshot import publish
 from tasks.measure.sweep_night import parse_night
-from tasks.results.incidents import IncidentRow, find_incident, read_incidents
+from tasks.results.incident_lookup import find_incident
+from tasks.results.incidents import IncidentRow, read_incidents
 from tasks.results.reader import open_reader
 from tasks.store.workspace import Workspace
 

@@ -26,7 +26,7 @@ from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)
 _EVENT_BYTES = 12.8  # in a warehouse of 100 million events
-_NIGHT = re.compile(r"-(\d{4}-\d{2}-\d{2})(\.\d+)?$")
+_NIGHT = re.compile(r"-(\d{4}-\d{2}-\d{2})(\.\d+|\.later)?$")
 _OLD = """
 SELECT session_key, night
 FROM session

@@ -88,5 +88,7 @@ class FinishBy:
     def begin(self) -> None:
         self._begun = monotonic()
 
-    def end(self) -> None:
+    def end(self) -> float:
+        """Return how many seconds the session took."""
         self._took_s.append(monotonic() - self._begun)
+        return self._took_s[-1]

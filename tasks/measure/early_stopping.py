@@ -16,6 +16,14 @@ _Group = tuple[str, str, int]
 """Model, precision and threads: cells that end together."""
 
 
+def session_time_ns(record: SessionRecord) -> float | None:
+    """Return the interquartile mean of a session's executions; None if it did not succeed, or states no times."""
+    if record.status != "succeeded" or record.stats is None or record.stats.execution_ns is None:
+        return None
+    measured = record.stats.execution_ns[record.warmup_executions :]
+    return interquartile_mean(measured) if measured else None
+
+
 class EarlyStopping:
     """Decides which planned sessions of one device are needed, by what was measured so far.
 
@@ -50,10 +58,8 @@ class EarlyStopping:
 
     def add(self, record: SessionRecord) -> None:
         """Count the interquartile mean of an ended session's executions; one without a time above 0 changes nothing."""
-        if record.status != "succeeded" or record.stats is None or record.stats.execution_ns is None:
-            return
-        session, measured = planned_session(record), record.stats.execution_ns[record.warmup_executions :]
-        if session.key in self._keys and measured and (figure := interquartile_mean(measured)):
+        session, figure = planned_session(record), session_time_ns(record)
+        if session.key in self._keys and figure:
             self._figures[_group(session)][session.cell][session.repetition] = figure
 
     def needs(self, session: PlannedSession) -> bool:

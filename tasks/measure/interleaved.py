@@ -8,8 +8,9 @@ from typing import Literal
 
 from tasks.bundle.cell import Arm, Cell, Purpose, Use
 from tasks.bundle.record import SweepNight
-from tasks.bundle.runtime import case_name
+from tasks.bundle.runtime import case_name, parse_runtime
 from tasks.export.exported import Export
+from tasks.measure.matrix_rules import variants_of
 from tasks.measure.plan import DISCARDED_REPETITION, PlannedSession, plan_session
 from tasks.measure.sweep_file import SweepSpec
 from tasks.runner.manifest import Runner
@@ -85,7 +86,7 @@ def plan_noise(
 ) -> list[PlannedSession]:
     """Return the sessions that compare the first cell, of the last variant, with itself; empty if it has none."""
     entry, precision = spec.pairs[0]
-    variant = spec.variants[-1]
+    variant = variants_of(parse_runtime(entry.name).delegate, spec.variants)[-1]
     export = next(iter(exports.get((entry.name, precision), ())), None)
     if not spec.noise_sessions or "timing" not in spec.modes or export is None:
         return []

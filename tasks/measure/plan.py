@@ -14,10 +14,18 @@ from devices.platform import PLATFORM_FACTS
 from tasks.bundle.cell import ROOF, Cell, Mode, Use, Variant
 from tasks.bundle.record import SessionRecord, SweepNight
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
-from tasks.bundle.runtime import base_model, case_name, without_runtime
+from tasks.bundle.runtime import base_model, case_name, parse_runtime, without_runtime
 from tasks.bundle.variant_word import variant_word
 from tasks.export.exported import Export
-from tasks.measure.sweep_file import SweepSpec, ThreadCount
+from tasks.measure.matrix_rules import (
+    modes_of,
+    possible_variants,
+    thread_counts,
+    threads_of,
+    variants_of,
+    why_skipped,
+)
+from tasks.measure.sweep_file import SweepSpec
 from tasks.runner.manifest import Runner
 
 DISCARDED_REPETITION = -1
@@ -57,13 +65,19 @@ class PlannedSession:
     @property
     def title(self) -> str:
         """The name of the session in Prefect's UI and in logs."""
+        return f"{self.title_on_device} on {self.cell.device}"
+
+    @property
+    def title_on_device(self) -> str:
+        """The title without the device, for lists of one device's sessions."""
         cell = self.cell
         number = "first" if self.repetition == DISCARDED_REPETITION else f"#{self.repetition}"
         kind = "" if cell.mode == "timing" else f" {cell.mode}"
         if cell.arm:
             kind = f" {cell.arm.purpose.replace('_', ' ')} {cell.arm.side.upper()}"
+        number += f" of {self.sweep.night}" if self.sweep.measured_later else ""
         name = f"{cell.model} {cell.precision} {variant_word(cell.variant)} t{cell.threads}"
-        return f"{name}{kind} {number} on {cell.device}"
+        return f"{name}{kind} {number}"
 
     @property
     def shows_tracing_cost(self) -> bool:
@@ -95,13 +109,14 @@ def plan_device(
     planned under the model's name. A pair without cases is skipped: the recipe has no meaning for the model.
 
     Variants and modes that the device cannot run by its `facts` are left out; if that is unknown, their sessions may
-    fail. Each round of repetitions visits all cells in a seeded order, with versions, options and variants of what is
-    measured next to each other and swapped in every round (ABBA): drift of the device affects all equally. The first
-    session is discarded automatically. The modes other than timing come last, with one session per cell. The roof has
-    no more sessions than a verdict needs, and these in timing only.
+    fail. So are delegates that it cannot run, and what says nothing about a delegate (matrix_rules.py). Each round of
+    repetitions visits all cells in a seeded order, with delegates, versions, options and variants of what is measured
+    next to each other and swapped in every round (ABBA): drift of the device affects all equally. The first session is
+    discarded automatically. The modes other than timing come last, with one session per cell. The roof has no more
+    sessions than a verdict needs, and these in timing only.
     """
     variants = possible_variants(spec.variants, facts)
-    subjects = _subjects(spec, facts, exports)
+    subjects = _subjects(spec, facts, exports, why_skipped(spec, facts, runners))
 
     def session(group: _Group, variant: Variant, mode: Mode, repetition: int) -> PlannedSession:
         model, precision, timed, threads = group
@@ -119,7 +134,7 @@ def plan_device(
             for subject in subjects:
                 if _is_roof(subject[0]) and number >= ALERT_SESSIONS:
                     continue
-                cells = [(group, variant) for group in subject for variant in variants]
+                cells = [(group, variant) for group in subject for variant in variants_of(_delegate(group), variants)]
                 planned += [session(*cell, "timing", number) for cell in (cells if number % 2 == 0 else cells[::-1])]
         # A session without an export or a runner does not run and would not warm up the device.
         runnable = next((first for first in planned if first.pte_sha256 and first.runner_sha256), None)
@@ -129,40 +144,44 @@ def plan_device(
     can_count = facts.platform is None or facts.platform in counting
     evidence = [mode for mode in spec.modes if mode != "timing" and (mode != "counts" or can_count)]
     groups = [group for group in chain(*subjects) if not _is_roof(group)]
-    return planned + [session(group, variant, mode, 0) for mode in evidence for group in groups for variant in variants]
+    return planned + [
+        session(group, variant, mode, 0)
+        for mode in evidence
+        for group in groups
+        if modes_of(_delegate(group), [mode])
+        for variant in variants_of(_delegate(group), variants)
+    ]
 
 
-def _subjects(spec: SweepSpec, facts: Facts, exports: Mapping[tuple[str, str], Sequence[Export]]) -> list[list[_Group]]:
-    """Return what is measured, each as its groups, which differ in the version of ExecuTorch and in run-time options.
+def _subjects(
+    spec: SweepSpec,
+    facts: Facts,
+    exports: Mapping[tuple[str, str], Sequence[Export]],
+    skipped: Container[str | None],
+) -> list[list[_Group]]:
+    """Return what is measured, each as its groups, which differ in delegate, version of ExecuTorch and options.
 
-    A model that could not be exported is a case without an export.
+    A model that could not be exported is a case without an export. Delegates in `skipped` are left out.
     """
     subjects = defaultdict[tuple[str, str, int], list[_Group]](list)
     for entry, precision in spec.pairs:
         cases = exports.get((entry.name, precision))
         named = [(entry.name, None)] if cases is None else [(export.model, export) for export in cases]
-        for name, export in named:
-            for threads in thread_counts(spec.threads, facts):
+        delegate = parse_runtime(entry.name).delegate
+        for name, export in named if delegate not in skipped else ():
+            for threads in threads_of(delegate, thread_counts(spec.threads, facts)):
                 subjects[without_runtime(name), precision, threads] += [
                     (case_name(name, of_run), precision, export, threads) for of_run in spec.runtimes_of(entry)
                 ]
     return list(subjects.values())
 
 
+def _delegate(group: _Group) -> str | None:
+    return parse_runtime(group[0]).delegate
+
+
 def _is_roof(group: _Group) -> bool:
     return base_model(group[0]) == ROOF
-
-
-def possible_variants(variants: Iterable[Variant], facts: Facts) -> list[Variant]:
-    """Return the variants that a device may be able to run: those whose extension its facts do not exclude."""
-    excluded = {"sme2_on": facts.sme2 is False, "sme1": facts.sme is False, "sme2_off": False}
-    return [variant for variant in variants if not excluded[variant]]
-
-
-def thread_counts(threads: Iterable[ThreadCount], facts: Facts) -> list[int]:
-    """Return the numbers of threads for a device, each once; `all` is left out if its cores are unknown."""
-    counts = [facts.cores if each == "all" else each for each in threads]
-    return list(dict.fromkeys(count for count in counts if count))
 
 
 def export_for(export: Export | None, mode: Mode) -> Export | None:

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -12,14 +13,17 @@ from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.facts import Facts, read_facts
 from devices.retry import probe_with_retry
 from tasks.bundle.cell import Use
+from tasks.bundle.delegates import needed_backends
 from tasks.export.entry import EXPORT_DEADLINE_S, ExportRequest, ModelEntry
 from tasks.export.export import export_cases, failed_path, is_shared, read_local_export, skipped_path
 from tasks.export.exported import Export, ExportError, NotApplicableError, read_exports
-from tasks.export.key import export_key, files_to_read
+from tasks.export.key import check_user_functions, export_key, files_to_read
 from tasks.export.process.environments import stated_environment
 from tasks.measure.health import HealthError, Registry
+from tasks.measure.matrix_rules import spec_delegates
 from tasks.measure.sweep_file import SweepSpec
 from tasks.runner.build import build_runner, find_runner_without_build
+from tasks.runner.delegate_files import why_no_library
 from tasks.runner.manifest import Runner, find_runner
 from tasks.store.blob_store import BlobStore
 from tasks.store.files import write_complete
@@ -33,17 +37,17 @@ _MAX_READ_BYTES = 100_000_000
 Pair = tuple[str, str]
 """A model and a recipe."""
 Cases = tuple[Export, ...]
-ExportState = Literal["ready", "shared", "to export", "skipped", "unknown", "wrong"]
+ExportState = Literal["ready", "shared", "to export", "skipped", "not needed", "unknown", "wrong"]
 
 
 @dataclass(frozen=True)
 class ExportStatus:
     state: ExportState
-    """shared: another machine has exported it; skipped: the recipe has no meaning for the model; unknown: too large to
-    be read for it; wrong: it cannot be exported."""
+    """shared: another machine has exported it; skipped: the recipe has no meaning for the model; not needed: no device
+    of the sweep can run its delegate; unknown: too large to be read for it; wrong: it cannot be exported."""
     cases: Cases = ()
     note: str = ""
-    """Why it is skipped, unknown or wrong."""
+    """Why it is skipped, not needed, unknown or wrong."""
 
     @property
     def is_pending(self) -> bool:
@@ -57,8 +61,9 @@ class ExportSnapshot:
 
     @cached_property
     def ready(self) -> dict[Pair, Cases]:
-        """The cases of each pair; none if the recipe has no meaning for the model."""
-        return {pair: each.cases for pair, each in self.statuses.items() if each.state in ("ready", "skipped")}
+        """The cases of each pair; none if the recipe has no meaning for the model, or no device can run it."""
+        ended = ("ready", "skipped", "not needed")
+        return {pair: each.cases for pair, each in self.statuses.items() if each.state in ended}
 
     @cached_property
     def cases(self) -> dict[Pair, Export]:
@@ -167,6 +172,8 @@ def quick_export_status(entry: ModelEntry, recipe: str, settings: ExportSettings
     """Return the status of an export in milliseconds, without torch and hashes; BundleError of the storage."""
     folder, request = settings.folder, ExportRequest(entry, recipe, settings.folder, settings.seed)
     try:
+        if not entry.pte:
+            check_user_functions(request)
         size = sum(path.stat().st_size for path in files_to_read(request) if path.is_file())
         environment = stated_environment(entry.name, folder)
         if environment and not environment.is_installed:  # what it contains is part of the key
@@ -177,6 +184,8 @@ def quick_export_status(entry: ModelEntry, recipe: str, settings: ExportSettings
         # A program that exists already has none for numerics: no layer of it can be read.
         with_numerics = settings.has_numerics and not entry.pte
         keys = [key, export_key(replace(request, taps=True))] if with_numerics else [key]
+    except NotApplicableError as reason:
+        return ExportStatus("skipped", note=str(reason))
     except (FarmError, OSError) as error:
         return ExportStatus("wrong", note=str(error))
     complete = {each: cases for each in keys if (cases := _complete_cases(folder / each))}
@@ -211,7 +220,10 @@ def _complete_cases(folder: Path) -> Cases | None:
 
 def missing_environments(spec: SweepSpec, settings: ExportSettings) -> list[str]:
     """Return what the exports of a sweep install first, a sentence for each version of executorch; ExportError."""
-    environments = (stated_environment(entry.name, settings.folder) for entry, _ in spec.pairs)
+    environments = []
+    for entry, _ in spec.pairs:
+        with contextlib.suppress(NotApplicableError):  # which is skipped
+            environments.append(stated_environment(entry.name, settings.folder))
     return list(dict.fromkeys(each.cost for each in environments if each and not each.is_installed))
 
 
@@ -256,21 +268,36 @@ class Runners:
 
 def runner_uses(spec: SweepSpec) -> list[Use]:
     versions = dict.fromkeys(each.runner for each in spec.executorch)
-    return [Use(variant, mode, version) for version in versions for variant in spec.variants for mode in spec.modes]
+    return [Use(*each) for each in product(spec.variants, spec.modes, versions, spec_delegates(spec))]
 
 
 def build_runners(platform: str, uses: Iterable[Use], folder: Path) -> Runners:
-    """Build the runners of a platform, once per content, and return that of each use, also if a build failed."""
-    uses, errors = list(uses), dict[str | None, str]()
-    for version in dict.fromkeys(use.version for use in uses):
+    """Build the runners of a platform, once per content, and return that of each use, also if a build failed.
+
+    A platform whose wheel lacks the library of a delegate has no runner to build for it, which is not a failure.
+    """
+    uses, errors = list(uses), dict[_Build, str]()
+    for build in dict.fromkeys(map(_build, uses)):
+        version, backends = build
+        if backends is None or why_no_library(platform, backends):
+            continue
         try:
-            build_runner(platform, folder, version)
+            build_runner(platform, folder, version, backends)
         except FarmError as failure:
-            errors[version] = str(failure)
+            errors[build] = str(failure)
     runners = {use: runner for use in uses if (runner := find_runner(folder, platform, use))}
     # A registered runner may be of a version that cannot be built; one of an earlier build must not seem to be new.
-    built = {use.version for use in uses if use not in runners or runners[use].kind != "registered"} | {None}
-    return Runners(runners, "; ".join(text for version, text in errors.items() if version in built) or None)
+    built = {_build(use) for use in uses if use not in runners or runners[use].kind != "registered"}
+    built.add((None, frozenset()))
+    return Runners(runners, "; ".join(text for build, text in errors.items() if build in built) or None)
+
+
+_Build = tuple[str | None, frozenset[str] | None]
+
+
+def _build(use: Use) -> _Build:
+    """Return the version and the backends that the runner of a use is built with; no backends: none can be built."""
+    return use.version, needed_backends(use.delegate)
 
 
 def runners_without_build(platform: str | None, uses: Iterable[Use], folder: Path) -> Runners:

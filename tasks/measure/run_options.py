@@ -21,9 +21,12 @@ class RunOptions(BaseModel, extra="allow", frozen=True):
             "How the program gets into memory: file reads it (the default), mmap maps it, mmap_mlock also locks it, "
             "mmap_try_mlock locks what the system allows, mmap_madvise maps it and announces that all is read."
         ),
+        examples=["mmap"],
     )
     weight_cache: bool | None = Field(
-        default=None, description="Whether delegates of XNNPACK share packed weights (weight_cache_enabled)."
+        default=None,
+        description="Whether delegates of XNNPACK share packed weights (weight_cache_enabled).",
+        examples=[True],
     )
     packed_cache: Literal[True] | None = Field(
         default=None,
@@ -31,9 +34,20 @@ class RunOptions(BaseModel, extra="allow", frozen=True):
             "XNNPACK keeps packed weights in a file (packed_cache_path). Each session starts the model twice: the "
             "first start writes the file, the second one reads it and is measured."
         ),
+        examples=[True],
     )
     workspace: Literal["disabled", "per_model", "global"] | None = Field(
-        default=None, description="Which delegates of XNNPACK share a workspace (workspace_sharing_mode)."
+        default=None,
+        description="Which delegates of XNNPACK share a workspace (workspace_sharing_mode).",
+        examples=["per_model"],
+    )
+    compute_unit: Literal["all", "cpu_only", "cpu_and_gpu", "cpu_and_ne"] | None = Field(
+        default=None,
+        description=(
+            "Where Core ML may compute (compute_unit): all (its default), the CPU only, or also the GPU or the Neural "
+            "Engine. Core ML decides which operators it places there, and does not return the option."
+        ),
+        examples=["cpu_and_ne"],
     )
     unchecked: Literal[True] | None = Field(
         default=None,
@@ -41,6 +55,7 @@ class RunOptions(BaseModel, extra="allow", frozen=True):
             "Allows other keys of XNNPACK, with true, false, an integer or a text. The runtime accepts every key, also "
             "one that it does not have: nothing shows that it had an effect."
         ),
+        examples=[True],
     )
 
     @model_validator(mode="after")

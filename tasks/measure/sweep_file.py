@@ -1,7 +1,6 @@
-"""The sweep file: what to measure, and how often; and the part of it that one start measures."""
+"""The sweep file: what to measure, and how often."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,11 +9,11 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, field_v
 from devices.checked_yaml import load_checked
 from devices.errors import FarmError, InputError
 from devices.start_limits import Limits
-from devices.suggest import did_you_mean
 from tasks.bundle.cell import AS_IS, ROOF, Mode, Variant
-from tasks.bundle.model_names import find_model, short_names
+from tasks.bundle.delegates import DEFAULT_DELEGATE, StatedDelegate
 from tasks.bundle.robust_statistics import ALERT_SESSIONS, MIN_SESSIONS
-from tasks.bundle.runtime import EXPORT, Runtime, base_model, case_name, parse_runtime
+from tasks.bundle.runtime import Runtime, base_model, parse_runtime
+from tasks.bundle.runtime_options import delegate_of, for_delegate
 from tasks.bundle.values import first_mistake
 from tasks.export.entry import EXPORT_DEADLINE_S, ModelEntry
 from tasks.export.recipes import product_recipe, recipe_name
@@ -59,11 +58,18 @@ class MeasurementSettings(BaseModel, extra="forbid", frozen=True):
             "threads stop together once the 95 % intervals of their times are narrower than this, after at least 8 "
             "sessions. A runner without times per execution (`execution_ns` in its stats.json) never stops early."
         ),
+        examples=[3],
     )
-    deadline_s: float = Field(default=120, gt=0, le=86_400, description="Wall time after which a session is ended.")
-    cooldown_s: float = Field(default=0, ge=0, le=3600, description="Pause between two sessions.")
-    settle_s: float = Field(default=300, ge=0, le=86_400, description="Longest wait for conditions inside the limits.")
-    lease_wait_s: float = Field(default=3600, ge=0, le=86_400, description="Longest wait for a device in use.")
+    deadline_s: float = Field(
+        default=120, gt=0, le=86_400, description="Wall time after which a session is ended.", examples=[300]
+    )
+    cooldown_s: float = Field(default=0, ge=0, le=3600, description="Pause between two sessions.", examples=[10])
+    settle_s: float = Field(
+        default=300, ge=0, le=86_400, description="Longest wait for conditions inside the limits.", examples=[600]
+    )
+    lease_wait_s: float = Field(
+        default=3600, ge=0, le=86_400, description="Longest wait for a device in use.", examples=[600]
+    )
     priority: int = Field(
         default=0,
         ge=-100,
@@ -72,9 +78,12 @@ class MeasurementSettings(BaseModel, extra="forbid", frozen=True):
             "A sweep of higher priority gets a device first, also from one that measures on it: after its session, "
             "which takes `deadline_s` at most. That one then waits again, up to `lease_wait_s`."
         ),
+        examples=[10],
     )
     limits: Limits = Field(
-        default_factory=Limits, description="Conditions that a session must stay within to be valid."
+        default_factory=Limits,
+        description="Conditions that a session must stay within to be valid.",
+        examples=[{"max_temperature_c": 45, "min_battery_percent": 40}],
     )
 
 
@@ -82,41 +91,75 @@ class SweepSpec(MeasurementSettings, frozen=True):
     """A matrix of models, precisions, variants and threads, and how each cell is measured."""
 
     name: str = Field(
-        description="The sweep's name; with the night it makes the sweep's id.", json_schema_extra=_matching(_NAME)
+        description="The sweep's name; with the night it makes the sweep's id.",
+        json_schema_extra=_matching(_NAME),
+        examples=["nightly"],
     )
     models: Annotated[list[ModelEntry], Field(min_length=1)] = Field(
         description=(
             "Models of the zoo, package.module:factory, ./file.py:factory, ./model.pte, transformers:BertConfig, or a "
             "mapping with `name` and the details of one of these."
-        )
+        ),
+        examples=[["mobilenet_v2", {"name": "wide", "factory": "mobilenet_v2"}]],
     )
     precisions: Annotated[list[Precision], Field(min_length=1)] = Field(
-        default=["fp32"], description="Recipes: fp32, fp16, int8_static, ..., `fp16 except: [layer_norm]`, or your own."
+        default=["fp32"],
+        description="Recipes: fp32, fp16, int8_static, ..., `fp16 except: [layer_norm]`, or your own.",
+        examples=[["fp32", {"fp16 except": ["layer_norm"]}]],
     )
-    variants: Annotated[list[Variant], Field(min_length=1)] = ["sme2_on", "sme1", "sme2_off"]
+    variants: Annotated[list[Variant], Field(min_length=1)] = Field(
+        default=["sme2_on", "sme1", "sme2_off"],
+        description="What XNNPACK may use; a device measures those that it has.",
+        examples=[["sme2_on", "sme2_off"]],
+    )
     threads: Annotated[list[ThreadCount], Field(min_length=1)] = Field(
-        default=[1], description="Numbers of threads, a number first; `all` for all cores of the device."
+        default=[1],
+        description="Numbers of threads, a number first; `all` for all cores of the device.",
+        examples=[[1, 2, "all"]],
     )
-    modes: Annotated[list[Mode], Field(min_length=1)] = ["timing"]
+    modes: Annotated[list[Mode], Field(min_length=1)] = Field(
+        default=["timing"],
+        description="What sessions record: `timing` is latency, the others are evidence.",
+        examples=[["timing", "counts"]],
+    )
+    delegates: Annotated[list[StatedDelegate], Field(min_length=1)] = Field(
+        default=[DEFAULT_DELEGATE],
+        description=(
+            "What models are lowered to, each measured: xnnpack, portable (nothing), openvino, coreml, mlx, your own "
+            "partitioner as package.module:function, or a list by priority. Others than xnnpack are part of a case's "
+            "name, so that each has its own series."
+        ),
+        examples=[["xnnpack", "portable", ["openvino", "xnnpack"]]],
+    )
     executorch: Annotated[list[ExecutorchVersions], Field(min_length=1)] = Field(
         default=[ExecutorchVersions()],
         description=(
             "Versions of ExecuTorch to compare: `1.5.0` exports and executes, {export: 1.4.1, runner: 1.5.1} states "
             "both, `own` is the farm's. Stated ones are part of a case's name, so that each has its own series."
         ),
+        examples=[["own", "1.5.0", {"export": "1.4.1"}]],
     )
     options: Annotated[list[RunOptions], Field(min_length=1)] = Field(
         default=[RunOptions()],
         description="Run-time options to compare, such as [{}, {load: mmap}]; {} is the default.",
+        examples=[[{}, {"load": "mmap"}]],
     )
     export_deadline_s: float = Field(
-        default=EXPORT_DEADLINE_S, gt=0, le=86_400, description="Wall time after which an export is ended."
+        default=EXPORT_DEADLINE_S,
+        gt=0,
+        le=86_400,
+        description="Wall time after which an export is ended.",
+        examples=[3600],
     )
-    executions: int = Field(default=20, ge=1, le=100_000, description="Executions per session, warm-up ones included.")
+    executions: int = Field(
+        default=20, ge=1, le=100_000, description="Executions per session, warm-up ones included.", examples=[55]
+    )
     warmup_executions: int = Field(
-        default=3, ge=1, description="First executions of a session, which are excluded from statistics."
+        default=3, ge=1, description="First executions of a session, which are excluded from statistics.", examples=[5]
     )
-    sessions: int = Field(default=3, ge=1, le=1000, description="Sessions per cell: the n of the statistics.")
+    sessions: int = Field(
+        default=3, ge=1, le=1000, description="Sessions per cell: the n of the statistics.", examples=[8]
+    )
     noise_sessions: int = Field(
         default=0,
         ge=0,
@@ -125,6 +168,7 @@ class SweepSpec(MeasurementSettings, frozen=True):
             "Sessions of each side of a comparison of the first cell with itself, which shows how noisy the device is "
             "on a night: 0 for none, or 5 or more."
         ),
+        examples=[8],
     )
     roof: bool = Field(
         default=False,
@@ -133,6 +177,7 @@ class SweepSpec(MeasurementSettings, frozen=True):
             "in each precision, variant and number of threads, in at most 8 sessions, and how fast memory and caches "
             "are read. Emulated devices are left out."
         ),
+        examples=[True],
     )
     finish_by: str | None = Field(
         default=None,
@@ -143,12 +188,19 @@ class SweepSpec(MeasurementSettings, frozen=True):
             "comparisons for noise are dropped first, then evidence modes, then the last rounds of timing. It decides "
             "how many sessions there are, not what one of them measures, so it is not part of a cell or a session id."
         ),
+        examples=["07:00"],
     )
     devices: dict[str, str] = Field(
-        default_factory=dict, description="Labels that a device must have; empty: every device."
+        default_factory=dict,
+        description="Labels that a device must have; empty: every device.",
+        examples=[{"tier": "nightly"}],
     )
     seed: int = Field(
-        default=0, ge=0, lt=2**63, description="Seed of weights, reference inputs and of the order of sessions."
+        default=0,
+        ge=0,
+        lt=2**63,
+        description="Seed of weights, reference inputs and of the order of sessions.",
+        examples=[7],
     )
 
     @field_validator("name")
@@ -196,38 +248,65 @@ class SweepSpec(MeasurementSettings, frozen=True):
     def pairs(self) -> list[tuple[ModelEntry, str]]:
         """Each model with each recipe; a .pte file that exists already is not converted and has one, `as_is`.
 
-        With `roof`, its matrix product is one of them. A model that a stated version of ExecuTorch exports is another
-        model, `name@export=1.4.1`.
+        With `roof`, its matrix product is one of them. A model by another delegate than XNNPACK, or that a stated
+        version of ExecuTorch exports, is another model, `name@delegate=openvino,export=1.4.1`.
         """
-        versions = list(dict.fromkeys(each.export for each in self.executorch))
         models = [(model, [AS_IS] if model.pte else self.precisions) for model in self.models]
         if self.roof:
             models.append((_ROOF_ENTRY, list(dict.fromkeys(map(product_recipe, self.precisions)))))
         return [
-            (model.model_copy(update={"name": case_name(model.name, f"{EXPORT}={version}" if version else "")}), recipe)
+            (model.lowered(runtime.delegate, runtime.export), recipe)
             for model, recipes in models
-            for version in ([None] if model.pte else versions)
+            for runtime in self._program_runtimes(model)
             for recipe in recipes
         ]
+
+    def _program_runtimes(self, model: ModelEntry) -> list[Runtime]:
+        """Return the delegate and the version of each program of a model; a .pte file and the roof have one delegate.
+
+        The roof is what XNNPACK reaches, with which operators are compared.
+        """
+        is_fixed = model.pte or model.name == ROOF
+        delegates = [model.delegate or DEFAULT_DELEGATE] if model.delegate or is_fixed else self.delegates
+        versions = [None] if model.pte else list(dict.fromkeys(each.export for each in self.executorch))
+        return [Runtime(export=version, delegate=delegate) for delegate in delegates for version in versions]
 
     def for_device(self, *, emulated: bool) -> "SweepSpec":
         """Return what a device measures: times of an emulated one mean nothing, so it has no roof."""
         return self.model_copy(update={"roof": False}) if emulated else self
 
     def runtimes_of(self, entry: ModelEntry) -> list[str]:
-        """Return what executes a model of `pairs`: the words that its cases add to their names; empty by default."""
-        export = parse_runtime(entry.name).export
+        """Return what executes a model of `pairs`: the words that its cases add to their names; empty by default.
+
+        Options of a delegate that the model is not lowered to are left out of its cases.
+        """
+        export, delegate = parse_runtime(entry.name).export, parse_runtime(entry.name).delegate
         runners = [each.runner for each in self.executorch if entry.pte or each.export == export]
-        runtimes = [Runtime(None, runner, options.words) for runner in runners for options in self.options]
+        every = [for_delegate(options.words, delegate) for options in self.options]
+        runtimes = [Runtime(None, runner, options) for runner in runners for options in every]
         return list(dict.fromkeys(runtime.of_run for runtime in runtimes))
 
-    @field_validator("precisions", "variants", "threads", "modes", "executorch", "options")
+    @field_validator("precisions", "variants", "threads", "modes", "delegates", "executorch", "options")
     @classmethod
     def _each_once(cls, values: list[str]) -> list[str]:
         for value in values:
             if values.count(value) > 1:
                 raise ValueError(f"duplicate entry `{value}`; remove one")
         return values
+
+    @model_validator(mode="after")
+    def _options_of_delegates(self) -> "SweepSpec":
+        words = {parse_runtime(entry.name).delegate for entry, _ in self.pairs}
+        for options in self.options:
+            used = {each for word in words for each in for_delegate(options.words, word)}
+            if left := next((each for each in options.words if each not in used), None):
+                name, value = left
+                of = delegate_of(name)
+                raise ValueError(
+                    f"options `{name}: {value}`: an option of {of}, which no model of the sweep is lowered to; add "
+                    f"{of} to `delegates`, or remove the option"
+                )
+        return self
 
     @model_validator(mode="after")
     def _sessions_left_to_save(self) -> "SweepSpec":
@@ -267,54 +346,3 @@ def sweep_of_model(name: str, model: str | ModelEntry, precision: str) -> SweepS
 def read_sweep(path: Path) -> SweepSpec:
     """Read and check a sweep file; raises InputError with one sentence: file, line and correction."""
     return load_checked(path, SweepSpec)
-
-
-class SweepFilter(BaseModel, extra="forbid", frozen=True):
-    """The part of a sweep to measure; empty: all of it. Its sessions have the same ids as in the whole sweep."""
-
-    models: list[str] = Field(default=[], description="Models, as the sweep file names them or as pages show them.")
-    precisions: list[str] = Field(default=[], description="Precisions in the sweep file; as_is for .pte files.")
-    variants: list[str] = Field(default=[], description="Variants in the sweep file.")
-    devices: list[str] = Field(default=[], description="Names of devices that the sweep selects.")
-
-    def apply(self, spec: SweepSpec) -> SweepSpec:
-        """Return this part of the sweep, without its comparison for noise; InputError for what it does not have."""
-        if self == SweepFilter():
-            return spec
-        recipes = [recipe_name(each) if each != AS_IS else each for each in self.precisions]
-        all_recipes = list(dict.fromkeys(recipe for _, recipe in spec.pairs))
-        names = {model.name: model for model in spec.models}
-        listed = short_names(names)
-        chosen = select_names([find_model(each, listed) or each for each in self.models], names, "model", spec.name)
-        precisions = select_names(recipes, all_recipes, "precision", spec.name)
-        variants = select_names(self.variants, spec.variants, "variant", spec.name)
-        with_precision = {base_model(model.name) for model, recipe in spec.pairs if recipe in precisions}
-        models = [names[name] for name in chosen if name in with_precision]
-        if not models:
-            raise InputError(f"the sweep {spec.name} has none of these --model in these --precision")
-        # Without a recipe only .pte files are left, which no recipe concerns.
-        precisions = [each for each in precisions if each != AS_IS] or spec.precisions
-        changed = {"models": models, "precisions": precisions, "variants": variants, "noise_sessions": 0}
-        changed["roof"] = spec.roof and not self.models
-        return spec.model_copy(update=changed)
-
-
-def select_names(requested: Sequence[str], available: Iterable[str], kind: str, sweep: str) -> list[str]:
-    """Return `requested` in the order of `available`, all of these if it is empty; InputError for an unknown name."""
-    every: Collection[str] = list(available)
-    for each in requested:
-        if each not in every:
-            raise InputError(
-                f"--{kind} {each}: the sweep {sweep} has no such {kind}; it has {', '.join(every)}"
-                f"{did_you_mean(each, every)}"
-            )
-    return [each for each in every if each in requested or not requested]
-
-
-def selector_mismatches(selector: Mapping[str, str], labels: Mapping[str, Any]) -> list[str]:
-    """Return the reasons why a device with `labels` does not match `selector`; empty if it matches."""
-    return [
-        f"label {key} is {labels.get(key, 'not set')!s}, the sweep selects {value}"
-        for key, value in selector.items()
-        if str(labels.get(key)) != value
-    ]

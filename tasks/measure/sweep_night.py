@@ -31,6 +31,14 @@ def parse_night(text: str) -> date:
     raise InputError(f"`{text}` is not a night; write a date such as 2026-11-01")
 
 
+def parse_nights(text: str, today: date) -> tuple[date, date]:
+    """Return the first and the last night of `2026-11-01..2026-11-07`; raises InputError."""
+    first, last = (parse_night(each) for each in text.split("..", 1))
+    if first > last:
+        raise InputError(f"`{text}`: the first night is after the last; swap them")
+    return first, night_or_today(last, today)
+
+
 def night_or_today(night: date | None, today: date) -> date:
     """Return the night of a sweep, by default today; InputError for one in the future, or before ExecuTorch."""
     if night and night > today:
@@ -49,6 +57,13 @@ def sweep_night(name: str, night: date, sweep_ids: Iterable[str], *, again: bool
     """Return the newest such sweep of `sweep_ids`, or the next if `again`: `smoke-2026-11-20`, then `....2`."""
     newest = max(_numbers(name, night, sweep_ids), default=0)
     return _build_sweep_night(name, night, newest + 1 if again and newest else max(newest, 1))
+
+
+def later_sweep(name: str, night: date, source: Source | None) -> SweepNight:
+    """Return the sweep that measures later what this night did not: `smoke-2026-11-20.later`."""
+    sweep = _build_sweep_night(name, night, 1)
+    later = {"sweep_id": f"{sweep.sweep_id}.later", "source": source, "measured_later": True}
+    return sweep.model_copy(update=later)
 
 
 def sweeps_of_night(name: str, night: date, sweep_ids: Iterable[str]) -> list[SweepNight]:

@@ -3,8 +3,10 @@
 Its inputs are data: the sweep file, the exports, the facts of the devices, and the bundles.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from devices.ondevice.facts import Facts
 from tasks.bundle.cell import Use
@@ -35,14 +37,17 @@ class DeviceResults:
     """Ids of all bundles of the sweep, also of those that cannot be read."""
 
 
-def read_results(store: BundleStore, sweep_id: str, device: str, unloadable: Iterable[str] = ()) -> DeviceResults:
-    """Read the results of a device from the bundles of a sweep; a damaged bundle is skipped."""
+def read_results(
+    store: BundleStore, sweep_ids: Collection[str], device: str, unloadable: Iterable[str] = ()
+) -> DeviceResults:
+    """Read the results of a device from the bundles of sweeps; a damaged bundle is skipped."""
     refused = frozenset(unloadable)
+    records = [list(store.records(each, device=device, skip_damaged=True)) for each in sweep_ids]
     return DeviceResults(
-        records=list(store.records(sweep_id, device=device, skip_damaged=True)),
+        records=list(chain.from_iterable(records)),
         excluded=frozenset(store.forgotten()) | refused,
         unloadable=refused,
-        used_ids=frozenset(store.session_ids(sweep_id)),
+        used_ids=frozenset(chain.from_iterable(store.session_ids(each) for each in sweep_ids)),
     )
 
 
@@ -62,6 +67,8 @@ class DevicePlan:
     """Ids of unloadable bundles of which this start or an earlier one makes another attempt."""
     discarded: str | None
     """The key of the session that is discarded; None while none is planned."""
+    of_others: int = 0
+    """Succeeded sessions of the same cells that do not count, since they ran another program or runner."""
 
     @property
     def left(self) -> list[PlannedSession]:
@@ -126,7 +133,27 @@ def plan_rest(
         stopping=EarlyStopping(ready, results.records, interval_percent, results.excluded),
         replaced=attempts_among(ready, results.unloadable),
         discarded=discarded,
+        of_others=_count_of_others(planned, exports, results),
     )
+
+
+def _count_of_others(planned: Iterable[PlannedSession], exports: ExportSnapshot, results: DeviceResults) -> int:
+    """Return the number of succeeded sessions that have a planned cell, but none of its programs and runners.
+
+    Those of a model that is still to be exported are among them, if no export of it is stored as it is now.
+    """
+    contents = defaultdict(set)
+    for each in planned:
+        status = exports.statuses.get(each.cell.program)
+        if (each.pte_sha256 and each.runner_sha256) or (status and status.state == "to export"):
+            contents[each.cell].add(_content(each))
+    done = [each for each in results.records if each.status == "succeeded" and each.session_id not in results.excluded]
+    measured = map(planned_session, done)
+    return sum(each.cell in contents and _content(each) not in contents[each.cell] for each in measured)
+
+
+def _content(session: PlannedSession) -> tuple[str | None, ...]:
+    return session.pte_sha256, session.inputs_sha256, session.runner_sha256
 
 
 def _with_discarded(

@@ -4,7 +4,16 @@ import re
 from collections.abc import Callable, Sequence
 
 from devices.untrusted import excerpt
-from tasks.results.changes import SeriesChange, change_columns, headline_parts, is_changed, sessions_text, worst_first
+from tasks.results.changes import (
+    Comparison,
+    SeriesChange,
+    change_columns,
+    headline_parts,
+    is_changed,
+    sessions_text,
+    worst_first,
+)
+from tasks.results.gate import commit_link, commit_text, side_commits
 
 _MAX_ROWS = 15
 """Of each of the two tables. With two lists of _MAX_NOTES, the comment has fewer than 60 lines of text."""
@@ -21,20 +30,46 @@ _CODE = re.compile("&#96;(.*?)&#96;")
 _FOLDERS = re.compile(r"(?<![\w.])(?:/[\w.@+ -]+)+/")
 
 
-def comment(changes: Sequence[SeriesChange], failures: Sequence[str], notes: Sequence[str]) -> str:
+def comment(comparison: Comparison, failures: Sequence[str], notes: Sequence[str]) -> str:
     """Return the answer about all comparisons in the first line, failures, what changed as a table, the rest folded."""
-    answer = f"Nothing was measured: {'; '.join(notes) or 'no file changed'}"
-    if changes or failures:
-        not_compared = [f"not compared: {len(failures)}"] if failures else []
-        answer = "; ".join([*headline_parts(changes), *not_compared, sessions_text(changes)])
+    changes = comparison.changes
+    not_compared = [f"not compared: {len(failures)}"] if failures else []
+    counts = "; ".join([*headline_parts(changes), *not_compared, sessions_text(changes)]) if changes else ""
     ordered = worst_first(changes)
     changed = [change for change in ordered if is_changed(change)]
     others = [change for change in ordered if not is_changed(change)]
     tables = [change_table(rows, _MAX_ROWS, "see the files of the job", _plain) for rows in (changed, others)]
     how = "A is the baseline, B this change; both were measured interleaved, with 95 % intervals."
-    folded = [tables[1], bullets(notes, _MAX_NOTES, "notes", _plain) if changes else "", how]
-    parts = [f"**{_plain(answer)}**", bullets(failures, _MAX_NOTES, "failures", _plain), tables[0]]
-    return "\n\n".join(filter(None, [*parts, folded_rest(len(others), folded)]))
+    parts = [
+        first_line(comparison, _plain),
+        _plain(counts),
+        bullets(failures, _MAX_NOTES, "failures", _plain),
+        tables[0],
+        folded_rest(len(others), [tables[1], bullets(notes, _MAX_NOTES, "notes", _plain), how]),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def first_line(comparison: Comparison, to_markdown: "ToMarkdown") -> str:
+    """Return whether it passes, with the worst series, the commits of both sides, and a link to the page."""
+    parts = [f"**{to_markdown(comparison.gate.line if comparison.gate else comparison.headline)}**"]
+    a, b = (_commit(each, comparison.repository) for each in side_commits(comparison.changes))
+    if a and b:
+        parts.append(f"{b} against {a}")
+    elif a or b:
+        parts.append(b or f"against {a}")
+    if comparison.link:
+        parts.append(f"[page]({comparison.link})")
+    return " \u00b7 ".join(parts)
+
+
+def _commit(commit: str | None, repository: str | None) -> str:
+    """Return a commit as Markdown, empty for None."""
+    if not commit:
+        return ""
+    digits, _, dirty = commit_text(commit).partition(" ")
+    link = commit_link(commit, repository)
+    return " ".join(filter(None, [f"[`{digits}`]({link})" if link else f"`{digits}`", dirty]))
 
 
 ToMarkdown = Callable[[str], str]

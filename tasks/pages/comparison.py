@@ -6,22 +6,35 @@ from collections.abc import Callable, Iterator, Sequence
 
 from devices.untrusted import sanitize_line
 from tasks.bundle.variant_word import variant_word
-from tasks.pages.comment import bullets, change_table, folded, folded_rest
+from tasks.pages.comment import bullets, change_table, first_line, folded, folded_rest
 from tasks.pages.explanation import markdown_points
 from tasks.pages.markdown import escaped, inline, table_markdown
+from tasks.pages.matrix import KEY, matrix
 from tasks.pages.rows import as_text
-from tasks.pages.site.matrix import KEY, matrix
 from tasks.results.changes import (
-    PAIR_KEYS,
+    FAIL,
+    INCOMPLETE,
+    PASS,
     Comparison,
+    SeriesChange,
     answer_text,
     change_columns,
     is_changed,
+    mean_of_changes,
     worst_first,
-    write_pair,
 )
 from tasks.results.night import night_headline
-from tasks.results.text import numbered, series_conditions, series_title, with_code
+from tasks.results.pair_json import PAIR_KEYS, write_pair
+from tasks.results.table import NOTHING, Cell, Column, Table
+from tasks.results.text import (
+    interval_digits,
+    numbered,
+    sentence_digits,
+    series_conditions,
+    series_title,
+    with_code,
+    word_tone,
+)
 from tasks.results.verdicts import VerdictRow, latency_verdicts
 
 _SERIES = ("model", "device", "precision", "variant", "threads")
@@ -30,35 +43,62 @@ _MAX_OTHERS = 4
 _MAX_REMARKS = 3
 _ALL = "`--output x.json` has all"
 _COLORS = {"slower": "#c62828", "inaccurate": "#c62828", "failed": "#c62828", "unknown": "#9f6f00"}
+_GATE_COLORS = {PASS: "#2e7d32", FAIL: "#c62828", INCOMPLETE: "#9f6f00"}
 _BADGE = {"slower": "slower", "inaccurate": "inaccurate", "failed": "failed", "unknown": "inconclusive"}
 
 
-def terminal(comparison: Comparison) -> Iterator[str]:
-    """Yield the answer, what A and B are, the changes as a table, what was not compared, and remarks."""
-    yield f"{comparison.headline}\n\nA: {comparison.a}\nB: {comparison.b}\n\n"
+def above_table(comparison: Comparison) -> Iterator[str]:
+    """Yield what a terminal shows first: the answer, A and B, the geometric mean."""
+    yield from (comparison.headline, "", f"A: {comparison.a}", f"B: {comparison.b}")
+    mean = mean_of_changes(comparison.changes)
+    yield from (str(mean), "") if mean else ("",)
+
+
+def changes_table(comparison: Comparison) -> Table:
+    """Return the changes as a table of the terminal; a time has the digits that the interval of the change allows."""
     changes = worst_first(comparison.changes)
-    columns: dict[str, list[object]] = {name: [str(getattr(row, name)) for row in changes] for name in _SERIES}
-    columns |= {
-        "variant": [variant_word(row.variant) for row in changes],
-        "sessions": [f"{row.a.sessions} + {row.b.sessions}" for row in changes],
-        "A ms": [_rounded(row.a.time_ms) for row in changes],
-        "B ms": [_rounded(row.b.time_ms) for row in changes],
+    cells: dict[Column, list[Cell]] = {
+        Column(name, priority=1): [Cell(str(getattr(row, name))) for row in changes] for name in _SERIES
     }
-    columns |= {
-        title: list(texts) for title, texts in change_columns(changes).items() if title not in ("Series", *"AB")
+    cells |= {
+        Column("variant", priority=1): [Cell(variant_word(row.variant)) for row in changes],
+        Column("sessions"): [Cell(_sessions_text(row)) for row in changes],
+        Column("A", "ms", numeric=True, priority=2): [_time_cells(row)[0] for row in changes],
+        Column("B", "ms", numeric=True, priority=2): [_time_cells(row)[1] for row in changes],
     }
-    yield from as_text(list(columns), [list(zip(*columns.values(), strict=True))], "table")
-    yield "\n"
+    for title, texts in change_columns(changes).items():
+        if title == "B against A":
+            tones = [word_tone(row.word) for row in changes]
+            cells[Column(title, priority=3)] = [Cell(text, tone=tone) for text, tone in zip(texts, tones, strict=True)]
+        elif title not in ("Series", *"AB"):
+            cells[Column(title)] = [Cell(text) for text in texts]
+    return Table([*cells], [*zip(*cells.values(), strict=True)])
+
+
+def below_table(comparison: Comparison) -> Iterator[str]:
+    """Yield what was not compared, and remarks."""
     for row in comparison.uncompared:
         is_older = row.word.startswith("older")
         why = f", cell {row.a.cell or row.b.cell}; a newer cell is compared" if is_older else ""
-        yield f"{row.word}: {series_title(row)} ({numbered(row.a.sessions + row.b.sessions, 'session')}){why}\n"
-    for remark in (*comparison.other_figures, *comparison.remarks):
-        yield f"{remark}\n"
+        sessions = (row.a.sessions or 0) + (row.b.sessions or 0)
+        yield f"{row.word}: {series_title(row)} ({numbered(sessions, 'session')}){why}"
+    yield from (*comparison.other_figures, *comparison.remarks)
 
 
-def _rounded(time_ms: float | None) -> float | None:
-    return None if time_ms is None else round(time_ms, 4)
+def _sessions_text(change: SeriesChange) -> str:
+    """Return `8 + 8`, or those of B alone where A is nights."""
+    return str(change.b.sessions) if change.a.sessions is None else f"{change.a.sessions} + {change.b.sessions}"
+
+
+def _time_cells(change: SeriesChange) -> tuple[Cell, Cell]:
+    """Return the times of both sides with the digits that the interval of their ratio allows for the shorter one."""
+    times_ms = (change.a.time_ms, change.b.time_ms)
+    shortest_ms = min(filter(None, times_ms), default=0.0)
+    digits = sentence_digits(shortest_ms)
+    if change.low is not None and change.high is not None and change.ratio:
+        digits = interval_digits((change.high - change.low) / 2 / change.ratio * shortest_ms, 4)
+    a, b = (NOTHING if each is None else Cell(f"{each:.{digits}f}", sort=each) for each in times_ms)
+    return a, b
 
 
 def rows_text(comparison: Comparison, form: str) -> Iterator[str]:
@@ -75,7 +115,8 @@ def markdown(comparison: Comparison) -> str:
     changed = [each for each in ordered if is_changed(each)]
     others = [each for each in ordered if not is_changed(each)]
     parts = [
-        f"**{escaped(comparison.headline)}**",
+        first_line(comparison, escaped),
+        escaped(comparison.headline) if comparison.gate else "",
         change_table(changed, _MAX_CHANGED, _ALL, _in_table),
         bullets(comparison.other_figures, _MAX_REMARKS, "other figures", _inline_code),
     ]
@@ -119,7 +160,7 @@ def _junit(comparison: Comparison) -> str:
             case.result = [results[change.word](message, change.failure_kind)]
         case.system_out = message
         suite.add_testcase(case)
-    xml = JUnitXml("etfarm")
+    xml = JUnitXml(sanitize_line(f"etfarm: {comparison.gate.line}" if comparison.gate else "etfarm"))
     xml.add_testsuite(suite)
     stream = io.BytesIO()
     xml.write(stream, pretty=True)
@@ -127,14 +168,16 @@ def _junit(comparison: Comparison) -> str:
 
 
 def _badge(comparison: Comparison) -> str:
-    """Return a badge as SVG: how many series are slower, inaccurate, failed or unknown."""
+    """Return a badge as SVG: whether it passes, and how many series are slower, inaccurate, failed or unknown."""
     from anybadge import Badge
 
     words = [change.word for change in comparison.changes]
     worst = next((word for word in _COLORS if word in words), "same")
     counts = (f"{words.count(word)} {title}" for word, title in _BADGE.items() if word in words)
-    text = ", ".join(counts) or "no change"
-    return str(Badge("etfarm", text, default_color=_COLORS.get(worst, "#2e7d32")).badge_svg_text)
+    gate = comparison.gate.word if comparison.gate else ""
+    text = ": ".join(filter(None, (gate, ", ".join(counts) or "no change")))
+    color = _GATE_COLORS.get(gate) or _COLORS.get(worst, _GATE_COLORS[PASS])
+    return str(Badge("etfarm", text, default_color=color).badge_svg_text)
 
 
 WRITERS: dict[str, Callable[[Comparison], str]] = {

@@ -16,7 +16,8 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from devices.untrusted import sanitize, sanitize_data, sanitize_line
-from tasks.pages.page import Page
+from tasks.pages.page import Block, Page
+from tasks.pages.sparkline import sparkline
 from tasks.results.addresses import INCIDENTS_PAGE
 from tasks.results.table import Table
 from tasks.results.text import Code, Link, Tag, Text, split_text
@@ -34,11 +35,15 @@ NAVIGATION = (
 """Title and address of the pages that every page links to."""
 _POLICY = "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'"
 SITE_POLICY = _POLICY.format("'self'", "'self'")
-"""What a browser may load for a page of the site; charts need neither `eval` nor styles inside a page."""
+"""What a browser may load for a page of the site."""
 _NOT_PLAIN = ("\\u", "\\b", "\\f", "\\r", "\x7f")
 """What JSON contains if a text in it has other characters than printable ASCII, tabs and newlines."""
-_WIDTH, _HEIGHT, _MARGIN = 90, 20, 2
-"""Of a sparkline, in pixels."""
+_TIME_UNITS = ("ms", "\u00b5s", "s")
+_CHANGES = ("Change", "Largest change")
+_MAX_UNBROKEN = 24
+"""Characters of a cell that stays on one line."""
+_MAX_SHORT = 120
+"""Of a cell in a column that is not wide."""
 
 
 def as_html(page: Page, published: Container[str] | None = None) -> str:
@@ -46,18 +51,15 @@ def as_html(page: Page, published: Container[str] | None = None) -> str:
     return template("page.html").render(page=page, pages=NAVIGATION, published=published)
 
 
+def as_fragment(blocks: Sequence[Block], address: str, published: Container[str] | None) -> Markup:
+    """Return blocks as HTML that a script adds to the page at an address; links are as in `as_html`."""
+    page = Page("", address=address)
+    return Markup(template("fragment.html").render(page=page, blocks=blocks, published=published))
+
+
 def template(name: str) -> Template:
     """Return the template of pages (`page.html`), of a style or script (`page.css`), or of the feed."""
     return _environment().get_template(f"{name}.j2")
-
-
-@functools.cache
-def vega_script() -> str:
-    """Return the script that draws charts: vega-embed with all that it needs, 0.9 MB."""
-    from vl_convert import javascript_bundle
-
-    bundle: str = javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return bundle
 
 
 @functools.cache
@@ -76,6 +78,7 @@ def _environment() -> Environment:
         "from_page": from_page,
         "inline": inline,
         "rows": rows,
+        "sparkline": lambda values, *how: Markup(sparkline(values, *how)),
         "inlined": _inlined,
         "policy": _policy,
         "as_json": as_json,
@@ -144,46 +147,46 @@ def inline(context: Context, text: Text) -> Markup:
 def rows(context: Context, table: Table) -> Markup:
     """Return the rows of a table, a line each."""
     lines = []
+    kinds = _column_kinds(table)
     for cells in table.rows:
         line = ""
-        for cell, column in zip(cells, table.columns, strict=True):
+        for cell, kind in zip(cells, kinds, strict=True):
             text = cell.text
             words = _escaped(text) if type(text) is str else str(inline(context, text))
             if cell.share is not None:
                 bar = f'<svg class="share" width="{100 * cell.share:.1f}%" aria-hidden="true"></svg>'
                 words = f"{bar}<span>{words}</span>"
-            names = " ".join(filter(None, ("num" if column.numeric else "", "long" if column.wraps else "", cell.tone)))
+            names = " ".join(filter(None, (kind, cell.tone)))
             style = f' class="{names}"' if names else ""
             sort = "" if cell.sort is None else f' data-sort="{cell.sort:.12g}"'
-            line += f"<td{style}{sort}>{words}{_sparkline(cell.line) if cell.line else ''}</td>"
+            line += f"<td{style}{sort}>{words}{sparkline(cell.line) if cell.line else ''}</td>"
         lines.append(f"    <tr>{line}</tr>\n")
     return Markup("".join(lines))
+
+
+def _column_kinds(table: Table) -> list[str]:
+    """Return the style of each column: `num`, `long` or `essay` (its cells wrap), and `main`: a card shows it first."""
+    kinds = []
+    main = next((at for at, column in enumerate(table.columns) if column.unit in _TIME_UNITS), None)
+    if main is None:
+        main = next((at for at, column in enumerate(table.columns) if at and column.numeric), None)
+    for at, column in enumerate(table.columns):
+        longest = max(_length(row[at].text) for row in table.rows)
+        is_long = column.wraps or longest > _MAX_UNBROKEN
+        is_main = at == main or column.title in _CHANGES
+        length = "essay" if is_long and longest > _MAX_SHORT else "long" if is_long else ""
+        words = ("num" if column.numeric else "", length, "main" if is_main and at else "")
+        kinds.append(" ".join(filter(None, words)))
+    return kinds
+
+
+def _length(text: Text) -> int:
+    return len(text) if isinstance(text, str) else sum(map(len, text))
 
 
 @functools.lru_cache(maxsize=50_000)
 def _escaped(text: str) -> str:
     return str(escape(sanitize_line(text)))
-
-
-def _sparkline(values: Sequence[float | None]) -> str:
-    """Return values, one for each night, as an SVG line with a gap for None; empty for fewer than two."""
-    numbers = [value for value in values if value is not None]
-    if len(numbers) < 2:
-        return ""
-    low, high = min(numbers), max(numbers)
-    step = (_WIDTH - 2 * _MARGIN) / (len(values) - 1)
-    height = _HEIGHT - 2 * _MARGIN
-    path, command = "", "M"
-    for night, value in enumerate(values):
-        if value is None:
-            command = "M"
-            continue
-        share = (value - low) / (high - low) if high > low else 0.5
-        path += f"{command}{_MARGIN + step * night:.1f} {_HEIGHT - _MARGIN - height * share:.1f}"
-        command = "L"
-    # Hidden from screen readers: a cell beside it states the newest value.
-    size = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}"'
-    return f'<svg class="spark" {size} aria-hidden="true"><path d="{path}"/></svg>'
 
 
 @dataclass(frozen=True)
@@ -199,15 +202,15 @@ def asset(name: str, names: Iterable[tuple[str, str]], published: Collection[str
     match name:
         case "page.css":
             return File("text/css", template(name).render())
-        case "page.js" | "series.js":
+        case "page.js":
             return File("text/javascript", template(name).render())
+        case "series.js":
+            return File("text/javascript", template("scripts/series.js").render())
         case "published.js":
             # Of pages that scripts link to, those that may be missing.
-            folders = ("nights/", "cells/", "sessions/", "comparisons/")
+            folders = ("nights/", "cells/", "sessions/", "comparisons/", "changes/")
             linked = None if published is None else sorted(name for name in published if name.startswith(folders))
             return File("text/javascript", f"window.farmPublished = {as_json(linked)};\n")
-        case "vega.js":
-            return File("text/javascript", vega_script())
         case "names.js":
             return File("text/javascript", f"window.farmNames = {as_json(list(names))};\n")
     return None

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 
 from devices.untrusted import sanitize, sanitize_line
-from tasks.pages.page import Block, Fold, Heading, Log, Page, Paragraph, Points
+from tasks.pages.page import Block, Command, Explanation, Fold, Heading, Log, Page, Paragraph, Points
 from tasks.results.table import Table
-from tasks.results.text import Code, Tag, Text, split_text
+from tasks.results.text import Code, Tag, Text, joined, split_text
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
 
@@ -51,7 +51,7 @@ def _fence(text: str, *, shortest: int) -> str:
 def _block_markdown(block: Block) -> Iterator[str]:
     """Yield the paragraphs of a block; none of a chart."""
     match block:
-        case Paragraph(text=text):
+        case Paragraph(text=text) | Explanation(text=text):
             yield inline(text)
         case Heading(text=text):
             yield f"### {inline(text)}"
@@ -64,6 +64,8 @@ def _block_markdown(block: Block) -> Iterator[str]:
             code = sanitize(text.rstrip())
             fence = _fence(code, shortest=3)
             yield f"{fence}text\n{code}\n{fence}"
+        case Command(text=text, label=label):
+            yield inline(joined(label, " " if label else "", (Code(text),)))
         case Fold(title=title, blocks=blocks, in_markdown=in_markdown):
             yield f"**{inline(title)}**" + ("" if in_markdown else " (listed in the HTML report)")
             for inner in blocks if in_markdown else ():
@@ -74,6 +76,7 @@ def table_markdown(table: Table) -> str:
     """Return a table with its caption and the meanings of its columns; empty without rows."""
     if not table.rows:
         return ""
+    table, common = table.condensed()
     heads = [escaped(f"{column.title} ({column.unit})" if column.unit else column.title) for column in table.columns]
     rules = ["---:" if column.numeric else "---" for column in table.columns]
     lines = [heads, rules]
@@ -81,8 +84,10 @@ def table_markdown(table: Table) -> str:
         texts = [(inline(cell.text, in_table=True), cell.tone in ("flag", "bad")) for cell in row]
         lines.append([f"**{text}**" if is_bold else text for text, is_bold in texts])
     meanings = [f"{escaped(column.title)}: {escaped(column.meaning)}" for column in table.columns if column.meaning]
+    equal = [f"{escaped(each.column.title)} {inline(each.cell.text)} {escaped(each.column.unit)}" for each in common]
     parts = [
         escaped(table.caption),
+        f"All {len(table.rows):,} rows: {'; '.join(map(str.strip, equal))}." if common else "",
         "\n".join(f"| {' | '.join(line)} |" for line in lines),
         f"{'; '.join(meanings)}." if meanings else "",
         f"{inline(table.hidden)}." if table.hidden else "",

@@ -4,15 +4,18 @@ Both outputs are made from the same page, so their contents agree. Text is plain
 model, an operator, a file) is a `Code`, and both outputs escape every text.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from tasks.pages.charts import BarChart, Drawing, StackChart
 from tasks.results.cells import CellNames, NamedRowT, by_cell_or_pair
 from tasks.results.table import Table
 from tasks.results.text import Code, Text, Tone, counted, joined
 
-Hue = Literal["on", "off", "plain"]
+if TYPE_CHECKING:  # of all that prints a table, few import what reads the warehouse
+    from tasks.results.glances.incident_cards import IncidentCard
+
 MAX_LISTED = 400
 """Rows of a table on a page of the site that lists."""
 _MAX_UNFOLDED_BARS = 40
@@ -23,6 +26,16 @@ class Paragraph:
     kind: ClassVar[str] = "paragraph"
     text: Text
     tone: Tone = ""
+    only_with_link: bool = False
+    """Whether it is left out where none of its links leads to a published page."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How to read what follows, behind a title that opens it."""
+
+    kind: ClassVar[str] = "explanation"
+    text: Text
 
 
 @dataclass(frozen=True)
@@ -35,104 +48,40 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Bar:
-    """One bar: `length` and `tick` (None: no mark) are shares, 0 to 1, of the longest value of its chart."""
-
-    label: str
-    length: float
-    tick: float | None
-    value: str
-    hue: Hue
-
-
-@dataclass(frozen=True)
-class BarChart:
-    """Bars on one scale under a title (HTML only: a table beside it has the same numbers)."""
-
-    kind: ClassVar[str] = "bars"
-    title: str
-    bars: Sequence[Bar]
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A part of a stacked bar: it starts at `start` and is `share` long, both from 0 to 1.
-
-    `value` is written on it; without one, its share in percent is.
-    """
-
-    category: str
-    start: float
-    share: float
-    value: str = ""
-
-
-@dataclass(frozen=True)
-class StackChart:
-    """Stacked bars (HTML only: a table beside it has the same numbers); the last category is the rest, drawn grey."""
-
-    kind: ClassVar[str] = "stack"
-    title: str
-    categories: Sequence[str]
-    bars: Sequence[tuple[str, Sequence[Segment]]]
-
-
-@dataclass(frozen=True)
-class Dot:
-    """A point of a scatter; all lengths are shares, 0 to 1, of the drawing, and `weight` of its largest dot."""
-
-    label: str
-    x: float
-    y: float
-    weight: float
-    hue: str
-
-
-@dataclass(frozen=True)
-class Scatter:
-    """Dots over two axes, with lines of such positions (HTML only: a table beside it has the same numbers)."""
-
-    kind: ClassVar[str] = "scatter"
-    title: str
-    axes: tuple[str, str]
-    """Titles of the horizontal and the vertical axis."""
-    x_ticks: Sequence[tuple[float, str]]
-    y_ticks: Sequence[tuple[float, str]]
-    lines: Sequence[Sequence[tuple[float, float]]]
-    dots: Sequence[Dot]
-    legend: Sequence[tuple[str, str]]
-    """Hue and meaning."""
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A chart that a browser draws (pages of the site only), and the table of its values behind it.
-
-    `spec` is a Vega-Lite specification without its data, `values` are the rows that it draws, and `columns` maps the
-    fields that the table shows to their heads.
-    """
-
-    kind: ClassVar[str] = "chart"
-    title: str
-    spec: Mapping[str, Any]
-    values: Sequence[Mapping[str, Any]]
-    columns: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A choice of A and B that opens the page that compares them (pages of the site only).
+class ChoiceOfPair:
+    """Things of one kind, two of which can be chosen as A and B.
 
     `options` has the label of each, its name in a command, and its part of an address; `address` contains the
     placeholders `{a}` and `{b}`.
     """
 
-    kind: ClassVar[str] = "choice"
     title: str
+    name: str
+    """What one of them is called in a sentence."""
     options: Sequence[tuple[str, str, str]]
     address: str
-    command: str
-    """The command to type where the page of a pair is not published, with the same placeholders."""
+    field: str
+    """The column of the page that names both sides, which no filter can limit; empty for none."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A form that opens the page that compares A and B of a kind (pages of the site only).
+
+    `filters` has for each column by which the page can be limited the option of the command, and label and value of
+    each choice.
+    """
+
+    kind: ClassVar[str] = "choice"
+    kinds: Sequence[ChoiceOfPair]
+    filters: Mapping[str, tuple[str, Sequence[tuple[str, str]]]]
+    same: str
+    """What the form shows if A is B, with the placeholders `{kind}` and `{value}`."""
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What the script of the form reads."""
+        return {"kinds": [vars(each) for each in self.kinds], "same": self.same}
 
 
 @dataclass(frozen=True)
@@ -140,18 +89,51 @@ class Histories:
     """The histories of the series of a device (HTML only); a script shows the one that the address names."""
 
     kind: ClassVar[str] = "histories"
+    device: str
     files: Sequence[str]
     """The addresses of the files with the data, the oldest first."""
     series: Mapping[str, Mapping[str, Any]]
     """What the script shows of each series besides its nights, by its id."""
+    notes: Sequence[Mapping[str, Any]]
+    """Decisions and notes of users, which series name by their places."""
+    incidents: Mapping[str, str]
+    """Each open incident in words, by its id."""
+    metrics: Mapping[str, str]
+    """The unit of each judged figure, by its name."""
+
+
+@dataclass(frozen=True)
+class IncidentCards:
+    """A card for each incident (HTML only); `hidden` is where others are, empty if all are here."""
+
+    kind: ClassVar[str] = "incident_cards"
+    cards: "Sequence[IncidentCard]"
+    hidden: Text = ""
 
 
 @dataclass(frozen=True)
 class Log:
-    """Lines as a program printed them."""
+    """Lines as a program printed them; `marked` is the index of the line to look at."""
 
     kind: ClassVar[str] = "log"
     text: str
+    marked: int | None = None
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command to type, with a button that copies it; `label` is what it does."""
+
+    kind: ClassVar[str] = "command"
+    text: str
+    label: Text = ""
+
+
+@dataclass(frozen=True)
+class ViewLink:
+    """A button that copies the address of the page as it is shown (pages of the site only)."""
+
+    kind: ClassVar[str] = "view_link"
 
 
 @dataclass(frozen=True)
@@ -175,7 +157,21 @@ class Heading:
     text: Text
 
 
-Block = Paragraph | Points | Table | BarChart | StackChart | Scatter | Chart | Choice | Histories | Log | Fold | Heading
+Block = (
+    Paragraph
+    | Explanation
+    | Points
+    | Table
+    | Drawing
+    | Choice
+    | Histories
+    | IncidentCards
+    | Log
+    | Command
+    | ViewLink
+    | Fold
+    | Heading
+)
 
 
 @dataclass(frozen=True)
@@ -186,6 +182,8 @@ class Section:
     title: str
     blocks: Sequence[Block]
     summary: Sequence[Text] = ()
+    is_folded: bool = False
+    """Whether only its title is shown until a reader opens it, and on paper (HTML only)."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +213,11 @@ class Page:
     def has(self, *kinds: str) -> bool:
         """Return whether any block outside of folds is of one of these kinds, such as `chart`."""
         return any(block.kind in kinds for section in self.sections for block in section.blocks)
+
+
+def folded(sections: Sequence[Section], *, is_open: Container[str]) -> list[Section]:
+    """Return sections, those folded whose anchor is not in `is_open`."""
+    return [section if section.anchor in is_open else replace(section, is_folded=True) for section in sections]
 
 
 def cell_folds(rows: Sequence[NamedRowT]) -> Iterator[tuple[list[NamedRowT], Fold]]:

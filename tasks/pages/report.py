@@ -10,21 +10,22 @@ from itertools import chain
 from pathlib import Path
 
 from devices.errors import FarmError
-from tasks.pages.accuracy import accuracy, layers
 from tasks.pages.html import as_html
-from tasks.pages.latency import latency, threads
 from tasks.pages.markdown import as_markdown
-from tasks.pages.memory import memory, options
-from tasks.pages.operators import advice, categories, modules, operators, portable, what_if
-from tasks.pages.page import Block, Figure, Fold, Page, Paragraph, Section
-from tasks.pages.sessions import failures, provenance
-from tasks.pages.sme2 import sme2
-from tasks.pages.verdicts import regressions, verdicts
+from tasks.pages.page import Block, Figure, Fold, Page, Paragraph, Section, folded
+from tasks.pages.sections.accuracy import accuracy, layers
+from tasks.pages.sections.delegates import delegates
+from tasks.pages.sections.latency import latency, threads
+from tasks.pages.sections.memory import memory, options
+from tasks.pages.sections.operators import advice, categories, modules, operators, portable, what_if
+from tasks.pages.sections.sessions import failures, provenance
+from tasks.pages.sections.sme2 import sme2
+from tasks.pages.sections.verdicts import regressions, verdicts
 from tasks.results.devices import DeviceRow
 from tasks.results.reader import Answers, SweepRow
-from tasks.results.sessions import failure_counts_in_words
+from tasks.results.sessions import failure_counts_in_words, split_failures
 from tasks.results.table import Table
-from tasks.results.text import counted, duration, listed, numbered
+from tasks.results.text import Code, Link, Text, counted, duration, listed, numbered
 from tasks.results.verdicts import latency_verdicts, other_verdicts, read_sweep_verdicts
 from tasks.store.files import write_complete
 
@@ -34,6 +35,7 @@ SECTIONS: tuple[SectionOf, ...] = (
     latency,
     sme2,
     threads,
+    delegates,
     memory,
     options,
     categories,
@@ -47,6 +49,10 @@ SECTIONS: tuple[SectionOf, ...] = (
     failures,
     provenance,
 )
+_OPEN = ("verdicts", "latency")
+"""Anchors of the sections that are not folded, and so on paper; failures are not folded, either, if there are any."""
+_OF_SITE = (*_OPEN, "threads", "delegates", "options", "failures")
+"""Anchors of the sections on the page of a sweep: with all of them, it would be too large to open at once."""
 MAX_CELLS, MAX_ROWS = 60, 200
 """Limits on pages of the site: cells of a sweep in detail, and rows of a table."""
 _DISCARDED = "discarded automatically"
@@ -95,12 +101,25 @@ def _report_error(file: Path, action: str, error: OSError | UnicodeDecodeError) 
 
 
 def sweep_page(answers: Answers) -> Page:
-    """Return the page of a sweep: its report, or only its failures if it is large.
+    """Return the page of a sweep: the answer of its report and its failures, only the latter if it is large.
 
-    Predictions are of the newest night, and are on the pages of models: the page of a sweep is not published again.
+    What is in detail is on the pages of its models and cells, and in the report, which is one file.
     """
-    sections = [failures] if is_large(answers.sweep) else [each for each in SECTIONS if each is not what_if]
-    return _page(answers, short_sections(answers, sections))
+    if is_large(answers.sweep):
+        return _page(answers, short_sections(answers, [failures]))
+    page = _page(answers, short_sections(answers, [each for each in SECTIONS if each is not what_if]))
+    rest = Section("details", "In detail", [Paragraph(_details(answers.sweep.sweep_id))])
+    return replace(page, sections=[*(each for each in page.sections if each.anchor in _OF_SITE), rest])
+
+
+def _details(sweep_id: str) -> Text:
+    return (
+        "Operators, modules, memory, SME2, accuracy and conditions are on the pages of its ",
+        Link("models", "models.html"),
+        " and cells. In one file, to send or to print: ",
+        Code(f"etfarm site report {sweep_id}"),
+        ".",
+    )
 
 
 def is_large(sweep: SweepRow) -> bool:
@@ -134,16 +153,21 @@ def _shortened(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _page(answers: Answers, sections: Sequence[Section]) -> Page:
-    """Return the page of a sweep with these sections; their summaries follow its counts and failures."""
+    """Return the page of a sweep with these sections, those without blocks left out.
+
+    Their summaries follow its counts and failures.
+    """
+    sections = [section for section in sections if section.blocks]
     sweep = answers.sweep
     subtitle = f"{sweep.name}, night of {sweep.night:%Y-%m-%d}" if sweep.night else f"{sweep.name}, night unknown"
     if sweep.started_at and sweep.ended_at:
         took = duration((sweep.ended_at - sweep.started_at).total_seconds())
         subtitle = f"{subtitle}, started {sweep.started_at:%Y-%m-%d %H:%M} UTC, took {took}"
     sentences = chain(*(section.summary for section in sections))
+    is_open = (*_OPEN, "failures") if split_failures(answers)[0] or answers.not_loaded else _OPEN
     return Page(
         f"Sweep {sweep.sweep_id}",
-        sections,
+        folded(sections, is_open=is_open),
         subtitle,
         figures=_figures(answers),
         summary=[_counts(answers), *failure_counts_in_words(answers), *sentences],

@@ -1,4 +1,4 @@
-"""Rows as sanitized text: a table, CSV, JSON or Markdown, a block of rows at a time."""
+"""Rows as sanitized text: CSV, JSON or Markdown, a block of rows at a time."""
 
 import csv
 import io
@@ -13,61 +13,33 @@ from devices.untrusted import sanitize, sanitize_line
 from sql.cage.cage import distinct_names
 from tasks.pages.markdown import escaped
 
-WIDEST_CELL = 60
 _KEYS = (str, int, float, type(None))  # of objects in JSON; json writes them as text
 Blocks = Iterable[Sequence[tuple[Any, ...]]]
 """Rows in blocks, such as those of a query's answer."""
 
 
-def as_text(columns: Sequence[str], blocks: Blocks, form: str, *, widest_cell: int = WIDEST_CELL) -> Iterator[str]:
-    """Yield the rows in pieces, as `table` (with cells longer than `widest_cell` cut), `csv`, `json` or `markdown`.
+def as_text(columns: Sequence[str], blocks: Blocks, form: str) -> Iterator[str]:
+    """Yield the rows in pieces, as `csv`, `json` or `markdown`; `table_lines` has them for people.
 
     No text can act on a terminal that shows them: JSON escapes every character outside ASCII, the other formats replace
     control and bidirectional control characters with U+FFFD. Raises InputError for a value nested too deeply.
     """
     writers = {"csv": _as_csv, "json": _as_json, "markdown": _as_markdown}
     try:
-        if form == "table":
-            yield from table_lines(columns, blocks, widest_cell=widest_cell)
-        else:
-            yield from writers[form](columns, blocks)
+        yield from writers[form](columns, blocks)
     except RecursionError:
-        raise InputError(f"a value is nested too deeply for {form}; select a part of it") from None
+        raise nested_error(form) from None
 
 
-def table_lines(columns: Sequence[str], blocks: Blocks, *, widest_cell: int = WIDEST_CELL) -> Iterator[str]:
-    """Yield a line per row, and the number of rows last; long cells are cut. The first block decides the widths."""
-    count = 0
-    widths: list[int] = []
-    numeric: list[bool] = []
-
-    def line(row: Sequence[str]) -> str:
-        aligned = (c.rjust(w) if n else c.ljust(w) for c, w, n in zip(row, widths, numeric, strict=True))
-        return "  ".join(aligned).rstrip() + "\n"
-
-    def head(rows: Sequence[tuple[Any, ...]], cells: list[list[str]]) -> str:
-        for at, column in enumerate(columns):
-            widths.append(max(len(column), *(len(row[at]) for row in cells), 0))
-            numeric.append(all(isinstance(row[at], int | float | None) for row in rows))
-        return line(columns) + "  ".join("-" * width for width in widths) + "\n"
-
-    for rows in blocks:
-        cells = [[short_text(value, widest_cell) for value in row] for row in rows]
-        if not widths:
-            yield head(rows, cells)
-        count += len(rows)
-        yield "".join(map(line, cells))
-    if not widths:
-        yield head([], [])
-    yield f"({count} row{'' if count == 1 else 's'})\n"
+def nested_error(form: str) -> InputError:
+    return InputError(f"a value is nested too deeply for {form}; select a part of it")
 
 
-def short_text(value: Any, widest_cell: int | None = None) -> str:
-    """Return a value in one line, floats with 6 digits, NULL as nothing, and long text cut with an ellipsis."""
+def short_text(value: Any) -> str:
+    """Return a value in one line, floats with 6 digits, NULL as nothing."""
     if value is None:
         return ""
-    text = f"{value:.6g}" if isinstance(value, float) else sanitize_line(value)
-    return text if widest_cell is None or len(text) <= widest_cell else text[: widest_cell - 1] + "…"
+    return f"{value:.6g}" if isinstance(value, float) else sanitize_line(value)
 
 
 def _as_csv(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Whether an upgrade is safe, on one page: the answer, what is worse, each cell, and how the graphs differ."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -10,10 +10,9 @@ from tasks.judge.figures import MARGIN, METRICS
 from tasks.pages.html import as_html
 from tasks.pages.markdown import as_markdown
 from tasks.pages.page import Block, Page, Paragraph, Points, Section
-from tasks.pages.rows import as_text
-from tasks.results.table import build_table, list_columns
+from tasks.results.table import build_table
 from tasks.results.text import Tone, in_percent, with_code
-from tasks.results.upgrade import FIGURES, Answer, Upgrade, UpgradeRow
+from tasks.results.upgrade import FIGURES, Answer, Upgrade
 
 _TONES: dict[Answer, Tone] = {"safe": "good", "not safe": "bad", "inconclusive": "flag"}
 _LIMITS = ", ".join(f"{name} by more than {in_percent(METRICS[name].min_change)}" for name in FIGURES)
@@ -44,17 +43,6 @@ def upgrade_page(upgrade: Upgrade) -> Page:
         summary=[upgrade.headline],
         footer=footer,
     )
-
-
-def upgrade_lines(upgrade: Upgrade) -> Iterator[str]:
-    """Yield the answer, what is worse or unknown, and the table, for a terminal."""
-    yield f"{upgrade.headline}\n\n"
-    yield from (f"{line}\n" for line in upgrade.findings)
-    columns = list_columns(UpgradeRow)
-    rows = [tuple("" if (value := getattr(row, name)) is None else value for name in columns) for row in upgrade.rows]
-    yield "\n"
-    yield from as_text([column.title for column in columns.values()], [rows], "table")
-    yield from (f"{line}\n" for line in (upgrade.comparison.remarks if upgrade.comparison else ()))
 
 
 def upgrade_json(upgrade: Upgrade) -> str:

@@ -47,12 +47,22 @@ def history_file(device: str, monday: date) -> str:
     return f"histories/{slug(device)}/{monday}.js"
 
 
+def change_file(series_id: str, device: str) -> str:
+    """Return the address of what changed in the newest night of a series on a device."""
+    return f"changes/{slug(device)}/{series_id}.js"
+
+
 def cell_page(cell: str) -> str:
     return f"cells/{cell}.html"
 
 
 def session_page(session_id: str) -> str:
     return f"sessions/{session_id}.html"
+
+
+def trace_page(session_id: str) -> str:
+    """Return the address at which the live site opens the trace of a session in Perfetto's viewer."""
+    return f"traces/{session_id}"
 
 
 def comparison_page(before: date, after: date) -> str:
@@ -62,6 +72,11 @@ def comparison_page(before: date, after: date) -> str:
 def arms_page(kind: str, a: str, b: str) -> str:
     """Return the address of the comparison of two devices, models, precisions or variants; `kind` is one of these."""
     return f"comparisons/{kind}/{slug(a)}{_PAIR}{slug(b)}.html"
+
+
+def cell_pair_page(a: str, b: str) -> str:
+    """Return the address of the comparison of two cells, named by their ids."""
+    return f"comparisons/cells/{a}{_PAIR}{b}.html"
 
 
 def split_pair(name: str) -> tuple[str, str]:

@@ -1,17 +1,22 @@
 """What changed from A to B, series by series: nights, devices, models or files, or a night and those before it.
 
-Needs nothing but Python: the comment of a pull request is written from the JSON of these records, without the farm.
+Needs nothing but Python: the comment of a pull request is written from these records, without the farm.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from tasks.bundle.sizes import size_text
 from tasks.judge.figures import METRICS, percent_change
 from tasks.results.text import Fact, series_title
 
 SLOWER, INACCURATE, FAILED = "slower", "inaccurate", "failed"
+PASS, FAIL, INCOMPLETE, UNCHANGED = "PASS", "FAIL", "INCOMPLETE", "UNCHANGED"
+EXIT_CODES = {"": 0, PASS: 0, UNCHANGED: 0, FAIL: 1, INCOMPLETE: 3}
+"""By the word; 2 is a mistake in the command."""
 CHANGED = (SLOWER, INACCURATE, FAILED, "suspected", "device slower", "faster", "suspected improvement", "device faster")
 """Words of the changes that lists begin with, the worst first."""
 _COUNTED = {
@@ -26,29 +31,26 @@ _COUNTED = {
     "emulated": "emulated, without times",
     "simulated": "simulated, without times",
 }
-_NAMES = ("model", "device", "precision", "variant", "threads")
-_FIGURES = ("ratio", "low", "high", "more_sessions", "superiority", "answer", "in_words", "nights_differ_by")
-_OF_A_SIDE = ("pte_bytes", "peak_memory_bytes", "accuracy", "cell", "sweep")
+_LOAD_FACTOR = 1.5  # loads of one content scatter by 10 to 40 % between sessions of a busy machine
 _ROUNDED_TO_ONE = 0.9995  # and more has four digits when it is rounded to three
-PAIR_KEYS = (
-    *(*_NAMES, "emulated", "sessions_a", "sessions_b", "time_a_ms", "time_b_ms", *_FIGURES, "differs", "cause"),
-    *(f"{name}_{side}" for name in _OF_A_SIDE for side in "ab"),
-    "note",
-)
-"""Keys of a `pair` in docs/json.md, and columns of the CSV."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SideFacts:
     """Figures of one side of a change; None if not recorded."""
 
-    sessions: int = 0
+    sessions: int | None = 0
+    """None of the nights before a night, which are compared as nights."""
     time_ms: float | None = None
     pte_bytes: int | None = None
     peak_memory_bytes: float | None = None
     accuracy: str | None = None
+    load_ms: float | None = None
+    """Median time to load the program; None without times."""
     cell: str | None = None
     sweep: str | None = None
+    commit: str | None = None
+    """Hash of the commit that it was built from, `-dirty` after it with uncommitted changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +91,8 @@ class SeriesChange:
     night: date | None = None
     """The night of a verdict, and its series."""
     series_id: str | None = None
+    measured_later: bool = False
+    """Whether its night was measured later: it is history and counts in no sum."""
     failure_kind: str | None = None
     """Of a night's series that failed: a kind of failure_kinds.csv."""
 
@@ -96,6 +100,29 @@ class SeriesChange:
     def is_compared(self) -> bool:
         """Whether the cell has a counterpart and no newer cell replaces it."""
         return not self.word.startswith(("only in ", "older cell of "))
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The answer to `--fail-on`."""
+
+    word: str
+    """PASS, FAIL or INCOMPLETE; of files that are all equal UNCHANGED; empty without --fail-on."""
+    sentence: str
+    """What decides it, with the sign and the number: `voice fp16 on pixel-8 +12.3 % (+10.1 to +14.8 %)`."""
+    page: str = ""
+    """Address of the page about it, relative to the home page; empty without one."""
+    reasons: Sequence[str] = ()
+    """How many series fail for what, or what is missing."""
+
+    @property
+    def line(self) -> str:
+        """The first line of what people read: `FAIL: voice fp16 on pixel-8 +12.3 % (+10.1 to +14.8 %)`."""
+        return ": ".join(filter(None, (self.word, self.sentence)))
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.word]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +141,12 @@ class Comparison:
     """Cells without a counterpart and cells that a newer one replaces, each on its side."""
     explained: Sequence[Fact] = ()
     """Facts about the worst change."""
+    gate: Gate | None = None
+    """Whether it passes; None if nobody decided it."""
+    repository: str | None = None
+    """Address of the repository of the commits of both sides."""
+    link: str | None = None
+    """Address of the page about it."""
     document: Mapping[str, Any] | None = None
     """What programs read instead of the changes: the `night` of docs/json.md."""
 
@@ -141,7 +174,7 @@ def headline_parts(changes: Sequence[SeriesChange]) -> list[str]:
     parts = [f"No series slower of {len(changes)}"]
     if slower:
         worst = "" if len(slower) == 1 else "worst "
-        answer = answer_text(slower[0]).removeprefix("slower ")
+        answer = answer_text(slower[0]).removeprefix("slower").lstrip(": ")
         parts = [f"{len(slower)} of {len(changes)} series slower: {worst}{series_title(slower[0])}, {answer}"]
     for word, title in _COUNTED.items():
         if count := words.count(word):
@@ -151,39 +184,43 @@ def headline_parts(changes: Sequence[SeriesChange]) -> list[str]:
     return parts
 
 
-def fail_reasons(comparison: Comparison, fail_on: Collection[str]) -> list[str]:
-    """Return a line for each reason of `fail_on` (regression, inaccurate, different, unknown) that applies.
+@dataclass(frozen=True)
+class GeometricMean:
+    """The geometric mean of the ratios of series, each of which counts once, also if its answer is inconclusive."""
 
-    A regression includes inaccurate outputs of B, as for a night; with `inaccurate`, outputs of A count, too. A cell
-    without a counterpart counts as unknown.
-    """
-    changes = comparison.changes
-    without_counterpart = sum(change.word.startswith("only in") for change in comparison.uncompared)
-    words = {
-        "regression": "slower in B by more than the margin",
-        "inaccurate": "with inaccurate outputs",
-        "different": "different",
-        "unknown": "unknown or without a counterpart",
-    }
-    reasons = []
-    reasons_to_fail = [*fail_on, *([INACCURATE] if "regression" in fail_on else [])]
-    for reason in dict.fromkeys(reasons_to_fail):
-        more = without_counterpart if reason == "unknown" else 0
-        if reason == "regression":
-            failing = [change for change in changes if change.is_regression]
-        else:
-            failing = [change for change in changes if change.answer == reason]
-        if reason == INACCURATE and INACCURATE not in fail_on:  # B repairs what was inaccurate in A
-            failing = [
-                change for change in failing if (change.a.accuracy, change.b.accuracy) != (INACCURATE, "accurate")
-            ]
-        if count := len(failing) + more:
-            reasons.append(f"{reason}: {count} of {len(changes) + more} {words[reason]}")
-    return reasons
+    ratio: float
+    series: int
+    left_out: int
+    """Series without a ratio."""
+
+    def __str__(self) -> str:
+        """Return the mean as a sentence: `Geometric mean of B / A over 6 series: -30.4 %.`"""
+        rest = f" Left out: {self.left_out:,} without a ratio that counts." if self.left_out else ""
+        return f"Geometric mean of B / A over {self.series:,} series: {percent_change(self.ratio)}.{rest}"
+
+
+def geometric_mean(ratios: Iterable[float | None]) -> GeometricMean | None:
+    """Return the mean of ratios, of which None are left out; None for fewer than two."""
+    every = list(ratios)
+    logarithms = [math.log(ratio) for ratio in every if ratio]
+    if len(logarithms) < 2:
+        return None
+    mean = math.exp(math.fsum(logarithms) / len(logarithms))
+    return GeometricMean(mean, len(logarithms), len(every) - len(logarithms))
+
+
+def counted_ratio(change: SeriesChange) -> float | None:
+    """Return the ratio of a change; None without times, and with inaccurate outputs, whose times are no result."""
+    return None if change.word == INACCURATE else change.ratio
+
+
+def mean_of_changes(changes: Sequence[SeriesChange]) -> GeometricMean | None:
+    """Return the mean over the series of a comparison; None for fewer than two with a ratio that counts."""
+    return geometric_mean(counted_ratio(change) for change in changes if not change.measured_later)
 
 
 def sessions_text(changes: Sequence[SeriesChange]) -> str:
-    of_a, of_b = sum(change.a.sessions for change in changes), sum(change.b.sessions for change in changes)
+    of_a, of_b = sum(each.a.sessions or 0 for each in changes), sum(each.b.sessions or 0 for each in changes)
     return f"sessions: {of_a} of A, {of_b} of B"
 
 
@@ -194,19 +231,27 @@ def answer_text(change: SeriesChange) -> str:
 
 def size_change(change: SeriesChange) -> str:
     """Return the change of the size of the .pte file; empty without one."""
-    return _megabytes(change.a.pte_bytes, change.b.pte_bytes, 0)
+    return _sizes(change.a.pte_bytes, change.b.pte_bytes, 0)
 
 
 def memory_change(change: SeriesChange) -> str:
     """Return the change of the peak memory; empty up to 5 %."""
-    return _megabytes(change.a.peak_memory_bytes, change.b.peak_memory_bytes, METRICS["peak memory"].min_change)
+    return _sizes(change.a.peak_memory_bytes, change.b.peak_memory_bytes, METRICS["peak memory"].min_change)
 
 
-def _megabytes(a: float | None, b: float | None, min_change: float) -> str:
-    """Return `1.20 -> 1.40 MB (+16.7 %)`; empty if a side is unknown or the change is not over a fraction."""
+def load_change(change: SeriesChange) -> str:
+    """Return the change of the load time; empty up to a factor that page caches explain."""
+    a, b = change.a.load_ms, change.b.load_ms
+    if not a or not b or max(a, b) < _LOAD_FACTOR * min(a, b):
+        return ""
+    return f"{time_text(a)} -> {time_text(b)}"
+
+
+def _sizes(a: float | None, b: float | None, min_change: float) -> str:
+    """Return `1.2 MB -> 1.4 MB (+16.7 %)`; empty if a side is unknown or the change is not over a fraction."""
     if not a or b is None or abs(b / a - 1) <= min_change:
         return ""
-    return f"{a / 1e6:.2f} -> {b / 1e6:.2f} MB ({percent_change(b / a)})"
+    return f"{size_text(a)} -> {size_text(b)} ({percent_change(b / a)})"
 
 
 def time_text(time_ms: float | None) -> str:
@@ -228,40 +273,7 @@ def change_columns(changes: Sequence[SeriesChange]) -> dict[str, list[str]]:
         "Cause": [each.cause or "" for each in changes],
         "Size of .pte": [size_change(each) for each in changes],
         "Peak memory": [memory_change(each) for each in changes],
+        "Load": [load_change(each) for each in changes],
         "Changed": [each.changed or "" for each in changes],
     }
     return {title: values for title, values in columns.items() if any(values)}
-
-
-def write_pair(change: SeriesChange) -> dict[str, Any]:
-    """Return a change as a `pair` of docs/json.md."""
-    values = (
-        *(getattr(change, name) for name in _NAMES),
-        *(change.emulated, change.a.sessions, change.b.sessions, change.a.time_ms, change.b.time_ms),
-        *(getattr(change, name) for name in _FIGURES),
-        *(change.changed or None, change.cause),
-        *(getattr(side, name) for name in _OF_A_SIDE for side in (change.a, change.b)),
-        change.note,
-    )
-    return dict(zip(PAIR_KEYS, values, strict=True))
-
-
-def read_pair(row: Mapping[str, Any]) -> SeriesChange:
-    """Return what `write_pair` wrote, missing keys as None; KeyError without answer, ratio, sessions or times."""
-    a, b = (
-        SideFacts(
-            sessions=row[f"sessions_{side}"],
-            time_ms=row[f"time_{side}_ms"],
-            **{name: row.get(f"{name}_{side}") for name in _OF_A_SIDE},
-        )
-        for side in "ab"
-    )
-    answer, ratio = row["answer"], row["ratio"]
-    in_words = row.get("in_words") or ""
-    word = answer or ("simulated" if in_words.startswith("simulated") else "emulated")
-    if answer == "different":
-        of_device = "device " if in_words.startswith("device ") else ""
-        word = f"{of_device}{SLOWER if ratio > 1 else 'faster'}"
-    figures = {name: row.get(name) for name in (*_NAMES, *_FIGURES, "cause", "note")}
-    figures["variant"] = figures["variant"] or "unknown"
-    return SeriesChange(**figures, word=word, a=a, b=b, changed=row.get("differs"))  # type: ignore[arg-type]

@@ -9,19 +9,44 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean
 from tasks.bundle.model_names import find_model
 from tasks.judge import comparison, pairs
-from tasks.judge.arms import Arm, ArmName, find_arms, id_prefix, name_of_folder
+from tasks.judge.arms import KINDS, SAME_ARM, Arm, ArmName, find_arms, id_prefix, name_of_folder
+from tasks.judge.delegates import seconds_later
 from tasks.judge.figures import MARGIN, percent_change, signed_percent
 from tasks.judge.operators.cause_of_sessions import cause_from_rows
-from tasks.judge.pairs import SERIES, Matched, MeasuredCell, differing, have_same_content, match_cells, nights_differ_by
+from tasks.judge.pairs import (
+    SERIES,
+    SINGLE,
+    Matched,
+    MeasuredCell,
+    differing,
+    have_same_content,
+    match_cells,
+    nights_differ_by,
+)
 from tasks.results.changes import INACCURATE, SLOWER, Comparison, SeriesChange, SideFacts, headline_parts, sessions_text
-from tasks.results.graph import graph_remarks
+from tasks.results.gate import dirty_commit
+from tasks.results.measurements.graph import graph_remarks
 from tasks.results.reader import Reader
 from tasks.results.text import in_percent, series_title
 
+_LARGE_RATIO = 2.0  # above it, a change in percent is hard to read
 _MAX_CAUSES = 20
+_NO_ID = "-"
 _NOT_INTERLEAVED = (
     "A and B were not measured interleaved: a device hotter or busier during one of them is part of the difference"
 )
+
+
+def list_arms(reader: Reader) -> dict[str, list[str]]:
+    """Return the values of each kind of arm but cells and sessions, which ids name; nights and sweeps newest first."""
+    values: dict[str, set[str]] = {kind: set() for kind in KINDS if kind not in SINGLE}
+    for kind, value, *_ in reader.tuples("compare_names", a=_NO_ID, b=_NO_ID):
+        values[kind].add(reader.names.get(value, value) if kind == "model" else value)
+    ordered = {kind: sorted(names) for kind, names in values.items()}
+    ordered["threads"].sort(key=int)
+    for kind in ("night", "sweep"):
+        ordered[kind].reverse()
+    return ordered
 
 
 def compare_arms(
@@ -43,8 +68,18 @@ def compare_arms(
         ArmName(kind, reader.names.get(value, value) if kind == "model" else value, *rest)
         for kind, value, *rest in reader.tuples("compare_names", a=id_prefix(words[0]), b=id_prefix(words[1]))
     ]
-    arms = find_arms(words[0], words[1], names, sweep_id)
-    sides = _filter_cells(reader, [_read_cells(reader, arm) for arm in arms], only or {})
+    return _compare(reader, find_arms(words[0], words[1], names, sweep_id), only, margin)
+
+
+def compare_pair(reader: Reader, a: str, b: str) -> Comparison:
+    """Compare two cells, named by their ids; raises InputError as `compare_arms`."""
+    if a == b:
+        raise InputError(SAME_ARM.format(kind=KINDS["cell"], value=a))
+    return _compare(reader, (Arm("cell", a, None), Arm("cell", b, None)), None, MARGIN)
+
+
+def _compare(reader: Reader, arms: tuple[Arm, Arm], only: Mapping[str, str | None] | None, margin: float) -> Comparison:
+    sides = _filter_cells(reader, [_read_cells(reader, arm) for arm in arms], arms[0].kind, only or {})
     matched = match_cells(sides[0], sides[1], arms[0].kind)
     if not matched.pairs:
         of_a, of_b = (f"{len(side)} of {'AB'[at]} ({arms[at]})" for at, side in enumerate(sides))
@@ -59,7 +94,7 @@ def compare_arms(
         remarks=[
             *(f"{series_title(each)}: {each.note}" for each in changes if each.note),
             *graph_remarks(reader, matched.pairs),
-            *_remarks(changes),
+            *_remarks(changes, matched.pairs),
         ],
         uncompared=list(_uncompared(matched)),
     )
@@ -71,12 +106,25 @@ def comparison_headline(changes: Sequence[SeriesChange], margin: float) -> str:
 
 
 def read_side_facts(reader: Reader, cells: Sequence[str]) -> dict[str, SideFacts]:
-    """Return size of the .pte file, peak memory and accuracy of each cell, by its id."""
+    """Return size of the .pte file, peak memory, accuracy, load time and commit of each cell, by its id."""
     rows = reader.tuples("side_facts", cells=list(cells)) if cells else []
     return {
-        cell: SideFacts(cell=cell, pte_bytes=size, peak_memory_bytes=peak_memory_bytes, accuracy=accuracy)
-        for cell, size, peak_memory_bytes, accuracy in rows
+        cell: SideFacts(
+            cell=cell,
+            pte_bytes=size,
+            peak_memory_bytes=peak_memory_bytes,
+            accuracy=accuracy,
+            load_ms=load_ms,
+            commit=commit and dirty_commit(commit, is_dirty),
+        )
+        for cell, size, peak_memory_bytes, accuracy, load_ms, commit, is_dirty in rows
     }
+
+
+def read_file_commits(reader: Reader, pte_sha256: Sequence[str]) -> dict[str, str]:
+    """Return the commit of the newest night that measured each .pte file, by its hash; only of files of nights."""
+    rows = reader.tuples("file_commits", hashes=list(pte_sha256))
+    return {sha256: dirty_commit(commit, is_dirty) for sha256, commit, is_dirty in rows}
 
 
 def measured_fields(
@@ -113,10 +161,16 @@ def measured_fields(
 
 
 def _in_words(result: comparison.SideComparison, word: str, night_noise: float | None) -> str:
-    """Return `slower 12.3 % (10.1 to 14.8 %)`, `not slower: at most 1.2 %` or `inconclusive: 14 more sessions ...`."""
+    """Return `slower 12.3 % (10.1 to 14.8 %)`, `not slower: at most 1.2 %` or `inconclusive: 14 more sessions ...`.
+
+    A ratio above _LARGE_RATIO is one: `slower: 3.03 times as long (2.98 to 3.08)`.
+    """
     if word != "unknown" and result.ratio is not None and result.low is not None and result.high is not None:
         if word == "same":
             return f"not slower: at most {percent_change(max(result.high, 1.0), result.low, result.high).lstrip('+')}"
+        if result.ratio > _LARGE_RATIO:
+            times = f"{result.ratio:.3g} times as long ({result.low:.3g} to {result.high:.3g})"
+            return f"{word}: {times}"
         ends = sorted((result.low, result.high), key=lambda bound: abs(bound - 1))
         size, *bounds = (signed_percent(each, result.low, result.high).lstrip("+-") for each in (result.ratio, *ends))
         return f"{word} {size} % ({' to '.join(bounds)} %)"
@@ -138,20 +192,28 @@ def _read_cells(reader: Reader, arm: Arm) -> list[MeasuredCell]:
 
 
 def _filter_cells(
-    reader: Reader, sides: Sequence[list[MeasuredCell]], only: Mapping[str, str | None]
+    reader: Reader, sides: Sequence[list[MeasuredCell]], kind: str, only: Mapping[str, str | None]
 ) -> list[list[MeasuredCell]]:
-    """Return the cells of each side with the values of `only`; raises InputError for a value that no cell has."""
+    """Return the cells of each side with the values of `only`; raises InputError for a value that no cell has.
+
+    A model is also named without what arms of this `kind` differ in, such as the delegate.
+    """
     filtered = [list(side) for side in sides]
     for name, word in only.items():
         if word is None:
             continue
         value = reader.names.get(word, word) if name == "model" else word
-        values = {str(getattr(cell, name)) for side in sides for cell in side}
+        values = {each for side in sides for cell in side for each in _names(cell, name, kind)}
         if value not in values:
             hint = did_you_mean(value, values) or f"; they have {', '.join(sorted(values))}"
             raise InputError(f"--{name}: neither A nor B has a cell with {name} `{value}`{hint}")
-        filtered = [[cell for cell in side if str(getattr(cell, name)) == value] for side in filtered]
+        filtered = [[cell for cell in side if value in _names(cell, name, kind)] for side in filtered]
     return filtered
+
+
+def _names(cell: MeasuredCell, name: str, kind: str) -> set[str]:
+    """Return what `--name` may state of a cell."""
+    return {cell.model, cell.subject(kind)} if name == "model" else {str(getattr(cell, name))}
 
 
 def _changes(reader: Reader, pairs: Sequence[tuple[MeasuredCell, MeasuredCell]], margin: float) -> list[SeriesChange]:
@@ -162,10 +224,8 @@ def _changes(reader: Reader, pairs: Sequence[tuple[MeasuredCell, MeasuredCell]],
     different.sort(key=lambda index: -abs((changes[index].ratio or 1.0) - 1))
     for index in different[:_MAX_CAUSES]:
         a, b = pairs[index]
-        if (a.subject("runtime"), a.precision) == (
-            b.subject("runtime"),
-            b.precision,
-        ):  # others have no common names of operators
+        # others have no common names of operators
+        if (a.subject("runtime"), a.precision, a.delegate) == (b.subject("runtime"), b.precision, b.delegate):
             rows = reader.tuples("comparison_operators", cells_a=[a.cell], cells_b=[b.cell])
             changes[index] = replace(changes[index], cause=cause_from_rows(rows))
     return changes
@@ -221,8 +281,8 @@ def _side_facts(cell: MeasuredCell, facts: Mapping[str, SideFacts], time_ms: flo
     return replace(side, sessions=len(cell.session_ids), sweep=cell.sweep_id, time_ms=time_ms)
 
 
-def _remarks(changes: Sequence[SeriesChange]) -> Iterator[str]:
-    """Yield that sides of different sweeps were not interleaved, and how to measure them so; nothing within a sweep."""
+def _remarks(changes: Sequence[SeriesChange], compared: Sequence[tuple[MeasuredCell, MeasuredCell]]) -> Iterator[str]:
+    """Yield that sides were not interleaved: those of different sweeps, or of one that a later start resumed."""
     if differing_nights := [change.nights_differ_by for change in changes if change.nights_differ_by is not None]:
         least, most = in_percent(min(differing_nights)), in_percent(max(differing_nights))
         span = most if least == most else f"{least} to {most}, depending on the series,"
@@ -230,6 +290,8 @@ def _remarks(changes: Sequence[SeriesChange]) -> Iterator[str]:
         yield "to know more, measure both interleaved: `etfarm compare A.pte B.pte`"
     elif any(change.a.sweep != change.b.sweep for change in changes):
         yield _NOT_INTERLEAVED
+    elif apart := sum(seconds_later(a.starts_s, b.starts_s) is not None for a, b in compared if not a.without_times):
+        yield f"{_NOT_INTERLEAVED}; {apart} of {len(compared)} series, by a sweep that was resumed"
 
 
 def _series_fields(a: MeasuredCell, b: MeasuredCell) -> dict[str, Any]:

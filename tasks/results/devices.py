@@ -1,5 +1,6 @@
 """Devices: facts, nights, conditions, and waits for limits."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -147,14 +148,33 @@ class DeviceNightRow(Row):
     build: Annotated[str | None, Name("Build")]
 
 
-def noise_lines(reader: Reader, sweep_id: str) -> list[str]:
-    """Return a line for each device of the sweep that was busy, and for each whose noise has doubled."""
+@dataclass(frozen=True)
+class DeviceBuildRow(Row):
+    """The newest change of a device's build, within its last 14 nights: its series begin again with it."""
+
+    query = "device_builds"
+    device: str
+    night_before: date
+    since: date
+    build_before: str
+    build: str
+
+    @property
+    def text(self) -> Text:
+        nights = f"{self.night_before} {self.since}"
+        command = Code(f"etfarm compare {nights} --device {shlex.quote(self.device)}")
+        change = f"another build since {self.since} ({self.build_before} \u2192 {self.build})"
+        return (f"{change}: its series begin again; both builds: ", command)
+
+
+def noise_lines(reader: Reader, *, sweep_id: str | None = None, night: str | None = None) -> list[str]:
+    """Return a line for each device of a sweep or of a night that was busy, and for each whose noise has doubled."""
     busy = [
         f"{device} was busy before its sessions: load {load:.1f} on {cores} cores; measure again when it is idle"
-        for device, load, cores in reader.tuples("busy_devices", sweep_id=sweep_id)
+        for device, load, cores in reader.tuples("busy_devices", sweep_id=sweep_id, night=night)
     ]
     return busy + [
         f"{device}: noise {100 * noise:.1f} %, {change:.1f} times that of {nights} earlier nights; check what else "
         "runs on it, its temperature and its power before you trust small changes"
-        for device, noise, change, nights in reader.tuples("noisy_devices", sweep_id=sweep_id)
+        for device, noise, change, nights in reader.tuples("noisy_devices", sweep_id=sweep_id, night=night)
     ]

@@ -16,8 +16,9 @@ from tasks.results.addresses import night_page
 from tasks.results.cells import CellRow
 from tasks.results.changes import Comparison, SeriesChange, answer_text, is_changed, worst_first
 from tasks.results.devices import conditions_in_words, waits_in_words
-from tasks.results.graph import graph_facts
-from tasks.results.incidents import find_accepted, find_incident, read_incidents
+from tasks.results.incident_lookup import find_accepted, find_incident
+from tasks.results.incidents import read_incidents
+from tasks.results.measurements.graph import graph_facts
 from tasks.results.measurements.memory import read_owner_changes
 from tasks.results.measurements.operators import (
     ModuleRow,
@@ -52,7 +53,7 @@ _OF_EXPORT = ("export_failed", "model_crashed")
 """Reason codes that another export may settle."""
 _FIGURES = (
     *(*SERIES, "series_id", "verdict", "ratio", "low", "high", "sessions", "noise_floor", "changed", "cause"),
-    *("reason", "incident_id", "time_ms", "cell"),
+    *("reason", "incident_id", "time_ms", "before_ms", "after_ms", "cell"),
 )
 JudgedRow = SeriesRow | VerdictRow
 
@@ -134,7 +135,7 @@ def explain_series(
         title=series_title(newest),
         answer=(
             Link(str(newest.night), night_page(newest.night)),
-            f": {_verdict_text(newest)}. {sentence(newest.reason)}",
+            *with_code(f": {_verdict_text(newest)}. {sentence(newest.reason)}"),
         ),
         facts=[*facts, Fact("Next step", steps)],
         figures=figures,
@@ -202,11 +203,14 @@ def read_variants(reader: Reader, row: JudgedRow, every: Sequence[JudgedRow]) ->
     return [cell, *(variant_cell for other in variants if (variant_cell := _read_cell(reader, other.cell)))]
 
 
-def closer_command(reader: Reader, row: CellRow, night: date, baseline_to: date | None) -> str:
-    """Return the command that compares a series in a night with the last good one; without one, that explains it."""
-    model = reader.warehouse_names.get(row.model, row.model)
-    words = ["compare", str(baseline_to), str(night), "--model", model] if baseline_to else ["explain", model]
-    return shlex.join(["etfarm", *words, "--device", row.device, "--precision", row.precision])
+def closer_command(model: str, device: str, precision: str, nights: tuple[date | None, date]) -> str:
+    """Return the command that compares series of a model in a night with the last good one; without one, explains them.
+
+    `model` is its name in the warehouse, `nights` are the last good one and the night.
+    """
+    before, night = nights
+    words = ["compare", str(before), str(night), "--model", model] if before else ["explain", model]
+    return shlex.join(["etfarm", *words, "--device", device, "--precision", precision])
 
 
 def _cell_facts(reader: Reader, cells: Sequence[CellFactsRow], answers: Answers | None) -> list[Fact]:
@@ -258,10 +262,13 @@ def _read_succeeded(reader: Reader, cell: CellFactsRow) -> list[str]:
 
 def _verdict_text(row: JudgedRow) -> str:
     """Return a verdict with its figures: `12.3 ms, +4.2 % against its baseline: regression since 2026-11-02`."""
-    if row.time_ms is None:
+    time_ms = row.night_ms if isinstance(row, SeriesRow) else row.time_ms
+    if time_ms is None:
         return row.verdict
-    change = f", {percent_change(row.ratio, row.low, row.high)} against its baseline" if row.ratio is not None else ""
-    return f"{in_ms(row.time_ms)}{change}: {row.verdict}{f' since {row.since}' if row.since else ''}"
+    again = f"; {row.again}" if row.again else ""
+    of_what = "" if again else " against its baseline"
+    change = f"{again}, {percent_change(row.ratio, row.low, row.high)}{of_what}" if row.ratio is not None else again
+    return f"{in_ms(time_ms)}{change}: {row.verdict}{f' since {row.since}' if row.since else ''}"
 
 
 def _failure_remedies(reader: Reader, series: CellRow | CellFactsRow, nights: Sequence[Answers]) -> Iterator[Text]:
@@ -282,8 +289,11 @@ def _export_again(case: str, precision: str) -> str:
 
     # A model from a file is named relative to its sweep file, which the warehouse does not record.
     model = base_model(case)
-    command = shlex.join(["etfarm", "model", "export", model, "--precision", precision])
-    is_repeated = is_factory_name(model) and not parse_runtime(case).export
+    runtime = parse_runtime(case)
+    words = ["etfarm", "model", "export", model, "--precision", precision]
+    words += ["--delegate", runtime.delegate] if runtime.delegate else []
+    command = shlex.join(words)
+    is_repeated = is_factory_name(model) and not runtime.export
     return f"`{command}` repeats the export." if is_repeated else ""
 
 
@@ -301,7 +311,8 @@ def _remedy(reader: Reader, night: VerdictRow, sessions: Sequence[str]) -> Itera
     elif night.missing and night.incident_id:
         yield ("If it is meant: ", Code(f"etfarm decisions accept {night.incident_id} --reason TEXT"))
     if night.sessions and night.baseline_to and night.verdict in _WITH_CAUSE:
-        yield ("Look closer: ", Code(closer_command(reader, night, night.night, night.baseline_to)))
+        model, nights = reader.warehouse_names.get(night.model, night.model), (night.baseline_to, night.night)
+        yield ("Look closer: ", Code(closer_command(model, night.device, night.precision, nights)))
     if trace := _trace_step(sessions):
         yield trace
 

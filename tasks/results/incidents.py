@@ -1,36 +1,34 @@
 """Incidents in words: what got worse, by how much, where, since when, and what changed at its onset."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date
 from typing import Annotated, Any
 
-from devices.errors import InputError
-from devices.suggest import did_you_mean
 from tasks.judge.commits import Commit
-from tasks.judge.decisions import is_near
 from tasks.judge.figures import LATENCY, METRICS, percent_change, signed_interval
 from tasks.judge.incident_parts import OPEN
-from tasks.judge.incidents import OF_COMMIT, incident_id
-from tasks.judge.verdicts.shift import BASELINE_NIGHTS
+from tasks.judge.incidents import OF_COMMIT
 from tasks.judge.verdicts.text import not_stored_text
 from tasks.results.addresses import series_page
 from tasks.results.cells import ChangePercent, Interval
-from tasks.results.graph import graph_in_words, read_graph_changes
+from tasks.results.measurements.graph import graph_in_words, read_graph_changes
 from tasks.results.measurements.memory import read_owner_changes
 from tasks.results.reader import Reader
 from tasks.results.sentences import describe_commits, git_log
-from tasks.results.series import SeriesRow
 from tasks.results.table import Cell, Name, Number, Row, Words
 from tasks.results.text import Link, Tone, listed, numbered, plain_text, with_code
-from tasks.results.verdicts import VerdictRow, read_verdicts
+from tasks.results.verdicts import read_verdicts
 
 _TONES: dict[str, Tone] = {"confirmed": "bad", "suspected": "flag"}
 _AFTER_NAME = re.compile(r"-\d{4}-\d{2}-\d{2}.*", re.DOTALL)
 """What follows the name of a sweep in its id."""
 _PEAK = METRICS["peak memory"].name
-_OUTCOMES = {"accuracy": "inaccurate", "failure": "failed"}
+_MAX_MODELS = 4
+"""With more, a title counts them."""
+OUTCOMES = {"accuracy": "inaccurate", "failure": "failed"}
+"""What is worse in an incident of a kind that is not about the size of a figure."""
 _DATA = ("state", "kind", "onset", "last_good", "confirmed_on", "closed_on", "last_seen", "reopened", "models")
 _FIGURES = (
     "devices", "precisions", "metrics", "series", "open_series", "metric", "ratio", "low", "high", "changed", "missing",
@@ -64,6 +62,10 @@ class IncidentRow(Row):
     metrics: list[str]
     series: int
     open_series: Annotated[int, Number("Series", "", "those for which it is open")]
+    measured_series: int | None
+    """Those of `open_series` that were measured in the newest night; None of an incident that is closed."""
+    failed_sessions: int | None
+    """Those of all its series in the nights that their reasons are of; None of another kind than failure."""
     metric: str
     ratio: Annotated[float | None, ChangePercent("Largest change", "of its series, when it was confirmed")]
     low: Annotated[float | None, Interval("95 % interval", "of that change")]
@@ -87,10 +89,13 @@ class IncidentRow(Row):
     """The night of the figures and of the reason."""
     series_id: str
     worst_device: str
+    worst_precision: str
     missing: str | None
     """`.pte file of NIGHT` or `runner of NIGHT`: why it cannot be compared with the last good night; else None."""
     found_by: str | None
     """The sweep that measured the onset first."""
+    cause: str | None
+    """Operators that the largest change is due to, their names between backticks; None if unknown."""
     open_parts: list[str]
     """Of each series for which it is open, its id and device without a space between."""
     warehouse_models: Sequence[str] = ()
@@ -99,6 +104,10 @@ class IncidentRow(Row):
     """Which owners of the peak memory changed, if it is one of the figures; empty if they are unknown."""
     graph: Sequence[str] = ()
     """How the exported graph of the onset differs from the last good one, a line for each operator."""
+
+    @property
+    def tone(self) -> Tone:
+        return _TONES.get(self.state, "quiet")
 
     @property
     def is_open(self) -> bool:
@@ -118,12 +127,14 @@ class IncidentRow(Row):
 
     @property
     def title(self) -> str:
-        """What is worse: `voice slower`, `pixel-9 slower`, `voice: peak memory worse`, `voice failed`."""
+        """What is worse: `voice slower`, `runner 1a2b3c4d: 60 models slower`, `voice failed`."""
         if self.kind in ("accuracy", "failure"):
-            return f"{self.model if self.is_of_model else self.subject} {_OUTCOMES[self.kind]}"
+            return f"{self.model if self.is_of_model else self.subject} {OUTCOMES[self.kind]}"
         subject = self.model if self.is_of_model else self.subject
         if not self.is_of_model and self.subject.startswith(("runner ", OF_COMMIT)):
-            subject = f"{self.subject}: {listed(self.models)}"
+            several = len(self.models) > _MAX_MODELS
+            models = numbered(len(self.models), "model") if several else listed(self.models)
+            subject = f"{self.subject}: {models}"
         return f"{subject} slower" if self.metric == LATENCY.name else f"{subject}: {self.metric} worse"
 
     @property
@@ -134,12 +145,31 @@ class IncidentRow(Row):
         return f"{models}{precisions} on {listed(self.devices)}, {numbered(self.series, 'series', 'series')}"
 
     @property
-    def change(self) -> str:
-        """The largest change with its interval: `+12.3 % (+10.1 to +14.8)`; empty without a ratio."""
+    def change_parts(self) -> tuple[str, str]:
+        """The largest change and its interval, of a share in points: `+12.3 %`, `+10.1 to +14.8`; empty without one."""
+        before, has_interval = self.baseline_value, self.low is not None and self.high is not None
+        if METRICS[self.metric].is_share and before is not None and self.value is not None:
+            ends = [100 * before * ((end or 0.0) - 1) for end in (self.low, self.high)]
+            interval = " to ".join(f"{end:+.1f}" for end in ends) if has_interval else ""
+            return f"{100 * (self.value - before):+.1f} points", interval
         if self.ratio is None:
-            return ""
-        interval = f" ({signed_interval(self.low, self.high)})" if self.low and self.high else ""
-        return f"{percent_change(self.ratio, self.low, self.high)}{interval}"
+            return "", ""
+        interval = signed_interval(self.low, self.high) if self.low and self.high else ""
+        return percent_change(self.ratio, self.low, self.high), interval
+
+    @property
+    def change(self) -> str:
+        """The largest change with its interval: `+12.3 % (+10.1 to +14.8)`; empty without one."""
+        change, interval = self.change_parts
+        return f"{change} ({interval})" if interval else change
+
+    def ratio_cell(self, cell: Cell) -> Cell:
+        """A share states its points: the column is in percent."""
+        return replace(cell, text=self.change_parts[0]) if METRICS[self.metric].is_share else cell
+
+    def low_cell(self, cell: Cell) -> Cell:
+        interval = self.change_parts[1]
+        return replace(cell, text=f"{interval} points") if interval and METRICS[self.metric].is_share else cell
 
     def is_found_by(self, sweep_id: str) -> bool:
         """Return whether a sweep of the name of this one found it, in any night."""
@@ -211,22 +241,6 @@ class IncidentRow(Row):
         commits |= {"git_log": self.git_log, "graph": [plain_text(with_code(line)) for line in self.graph]}
         return {"incident": self.incident_id, "title": self.title, **texts, **figures, **before_after, **commits}
 
-    def has_id(self, name: str) -> bool:
-        """Return whether a name is the id of this incident, or was before bundles came late.
-
-        They may have moved its onset, and added or removed a commit between its nights, so that its subject was a model
-        or a commit.
-        """
-        subjects = [self.subject]
-        if self.kind == "model":
-            subjects += [*self.warehouse_models, *(f"{OF_COMMIT}{each['id']}" for each in self.commits or ())]
-        return any(name in _past_ids(self.kind, subject, self.onset) for subject in subjects)
-
-
-def _past_ids(kind: str, subject: str, onset: date) -> set[str]:
-    days = range(onset.toordinal() - 31, onset.toordinal() + 32)
-    return {incident_id(kind, subject, each) for each in map(date.fromordinal, days) if is_near(each, onset)}
-
 
 def read_incidents(reader: Reader) -> list[IncidentRow]:
     """Return all incidents, open ones first; a reader reads them once."""
@@ -260,45 +274,5 @@ def _read_incidents(reader: Reader) -> list[IncidentRow]:
     ]
 
 
-def night_data(
-    night: str, headline: str, verdicts: Sequence[VerdictRow], rows: Sequence[IncidentRow]
-) -> dict[str, Any]:
-    """Return the `night` of docs/json.md: its verdicts, and the incidents that are open now."""
-    return {
-        "night": night,
-        "answer": headline,
-        "incidents": [row.data() for row in open_incidents(rows)],
-        "verdicts": [row.data() for row in verdicts],
-    }
-
-
-def open_incidents(rows: Sequence[IncidentRow], series: Iterable[SeriesRow] | None = None) -> list[IncidentRow]:
-    """Return the incidents that are open, for any of `series` if they are given."""
-    keys = None if series is None else {row.series_id + row.device for row in series}
-    return [row for row in rows if row.is_open and (keys is None or not keys.isdisjoint(row.open_parts))]
-
-
-def find_accepted(rows: Sequence[IncidentRow], judged: VerdictRow) -> IncidentRow | None:
-    """Return the newest incident of a series accepted within the baseline of the judged night; None without one."""
-    accepted = [
-        row
-        for row in rows
-        if row.state == "accepted"
-        and row.closed_on is not None
-        and timedelta(0) <= judged.night - row.closed_on <= timedelta(days=BASELINE_NIGHTS)
-        and judged.model in row.models
-        and judged.device in row.devices
-        and judged.precision in row.precisions
-    ]
-    return max(accepted, key=lambda row: row.closed_on or row.onset, default=None)
-
-
-def find_incident(rows: Sequence[IncidentRow], name: str) -> IncidentRow:
-    """Return the incident with this id; raises InputError without one."""
-    exact = [row for row in rows if row.incident_id == name]
-    if matching := exact or [row for row in rows if row.has_id(name)]:
-        return matching[0]
-    ids = [row.incident_id for row in rows]
-    raise InputError(
-        f"`{name}` is not an incident{did_you_mean(name, ids) or '; `etfarm verdicts` lists those that are open'}"
-    )
+def open_incidents(rows: Sequence[IncidentRow]) -> list[IncidentRow]:
+    return [row for row in rows if row.is_open]

@@ -8,7 +8,7 @@ from typing import Annotated
 from tasks.results.addresses import sweep_page
 from tasks.results.cells import Night
 from tasks.results.reader import Answers, Reader
-from tasks.results.table import MIB, Name, Number, Row, Words
+from tasks.results.table import MB, Name, Number, Row, Words
 from tasks.results.text import Code, CodeLink, Text
 
 _HASH_DIGITS = 12
@@ -51,7 +51,7 @@ class ModelRow(Row):
     model: Annotated[str, Name("Model")]
     precision: Annotated[str, Words("Precision")]
     pte_sha256: Annotated[str, Name(".pte", meaning="SHA-256 of the exported file, first digits", first=_HASH_DIGITS)]
-    pte_bytes: Annotated[int | None, Number("Size", "MiB", digits=2, scale=1 / MIB)]
+    pte_bytes: Annotated[int | None, Number("Size", "MB", digits=2, scale=1 / MB)]
     layer_count: Annotated[int | None, Number("Layers", "", "layers with weights")]
     converted_layers: Annotated[int | None, Number("Converted", "", "layers whose weights are not stored in fp32")]
     converted_share: Annotated[

@@ -27,6 +27,7 @@ from tasks.results.sentences import (
     describe_flags,
     describe_likely_reason,
     describe_purpose,
+    describe_taken,
 )
 from tasks.results.table import Number, Row, RowT, Words
 
@@ -39,6 +40,7 @@ _SENTENCES: Mapping[str, Callable[[Any], str | None]] = {
     "flags": describe_flags,
     "likely_reason": describe_likely_reason,
     "purpose": describe_purpose,
+    "taken": describe_taken,
 }
 """Columns whose data rows have as text."""
 
@@ -57,6 +59,7 @@ class SweepRow(Row):
     models: Annotated[int, Number("Models")]
     started_at: Annotated[datetime | None, Words("Started (UTC)", form="%Y-%m-%d %H:%M")]
     ended_at: Annotated[datetime | None, Words("Ended (UTC)", form="%Y-%m-%d %H:%M")]
+    measured_later: Annotated[date | None, Words("Measured later", only_with="measured_later")] = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class Reader:
         """The name of each model on pages, by its name in the warehouse."""
         if self._names is not None:
             return self._names
-        models = self.connection.execute("SELECT DISTINCT name FROM model").fetchall()
+        models = self.connection.execute("SELECT name FROM model UNION SELECT model FROM skipped_model").fetchall()
         return short_names(name for (name,) in models)
 
     def excerpt(self, sweep_id: str, measured: Collection[tuple[str, str]]) -> "Answers":

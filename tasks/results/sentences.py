@@ -128,3 +128,14 @@ def describe_purpose(purpose: str) -> str:
 def _or_unknown(fact: str, value: str | None) -> str:
     """Return a value of a fact; a device without a launcher has none, every other missing value is unknown."""
     return ("none" if fact == "launcher" else "unknown") if value is None else value
+
+
+def describe_taken(taken: Sequence[Mapping[str, Any]] | None) -> str | None:
+    """Return {backend, operators, macs} of delegates as text: `OpenvinoBackend: 90 operators, 0.30 GMAC`."""
+    if not taken:
+        return None
+    return "; ".join(
+        f"{each['backend']}: {numbered(each['operators'], 'operator')}"
+        + (f", {each['macs'] / 1e9:.3g} GMAC" if each["macs"] is not None else "")
+        for each in taken
+    )

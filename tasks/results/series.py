@@ -2,28 +2,17 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Annotated
 
-from tasks.results.addresses import cell_page, device_page, series_page
+from tasks.judge.figures import percent_change
+from tasks.results.addresses import cell_page, cell_pair_page, device_page, series_page
 from tasks.results.cells import CellRow, ChangePercent, Device, Interval, Model, Night, SweepId, Variant
-from tasks.results.table import Cell, Milliseconds, Name, Number, Percent, Row, Words
-from tasks.results.text import Link, Tone, separated
-from tasks.results.verdicts import verdict_tone
+from tasks.results.table import NOTHING, Cell, Milliseconds, Name, Number, Percent, Row, Words
+from tasks.results.text import Link, Tone, again_text, separated, word_tone
 
-VERDICT = Words("Verdict", tone=verdict_tone)
-
-
-@dataclass(frozen=True)
-class HistoryRow(Row):
-    """The times of a series over the 30 nights up to a night."""
-
-    query = "series_times"
-    series_id: str
-    device: str
-    times_ms: list[float | None]
-    """One for each of these nights, the oldest first; None without a time."""
+VERDICT = Words("Verdict", tone=word_tone)
 
 
 @dataclass(frozen=True)
@@ -34,6 +23,8 @@ class SeriesNightRow(Row):
     night: date
     cell: str | None
     time_ms: float | None
+    baseline_ms: float | None
+    """Median of the baseline nights; of an interleaved comparison, its time over the ratio."""
     ratio: float | None
     low: float | None
     high: float | None
@@ -46,9 +37,34 @@ class SeriesNightRow(Row):
     changed: str | None
     cause: str | None
     reason: str
-    executorch_version: str | None
+    made_of: list[str] | None
+    """First digits of the .pte file's hash, of the commit and of the runner's hash; ExecuTorch's version; launcher.
+
+    Empty where it is unknown.
+    """
+    tokens: int | None
+    """Tokens of one run of a language model."""
     sessions: str | None
     """`<id> <ms>` of each session, separated by commas, with ` -` if the time of the night is not made from it."""
+    failed_sessions: list[str] | None
+    """`<id> <reason code>` of up to three sessions that failed or were invalid."""
+    figures: list[list[str | None]] | None
+    """Of each other metric its name, value, baseline, ends of the interval of the ratio, noise floor and verdict."""
+
+
+@dataclass(frozen=True)
+class SeriesIncidentRow(Row):
+    """A figure of a series in an incident, open or closed."""
+
+    query = "series_incidents"
+    series_id: str
+    device: str
+    incident_id: str
+    kind: str
+    metric: str
+    state: str
+    onset: date
+    closed_on: date | None
 
 
 @dataclass(frozen=True)
@@ -91,7 +107,15 @@ class SeriesRow(CellRow):
     query = "series"
     series_id: str
     night: Annotated[date, Night("Newest night")]
-    time_ms: Annotated[float | None, Milliseconds("Time", link=lambda row: row.page)]
+    time_ms: Annotated[
+        float | None,
+        Milliseconds(
+            "Time",
+            meaning="of the newest night; where its change was measured interleaved, of the new side of that",
+            link=lambda row: row.page,
+            half_width_ms=lambda row: row.half_width_ms,
+        ),
+    ]
     verdict: Annotated[str, VERDICT]
     ratio: Annotated[float | None, ChangePercent("Change", "the night against its baseline: above 0 is slower")]
     low: float | None
@@ -104,6 +128,26 @@ class SeriesRow(CellRow):
     """Rank of the verdict, from 1 for the worst."""
     weeks: list[date]
     """The Monday of each week in which the series has a night."""
+    first_night: date
+    os_build: str | None
+    night_ms: float | None
+    """The time of the night itself, whatever decided."""
+    before_ms: float | None
+    sessions_a: int | None
+    """Sessions of the old side of the comparison that decided, and of the new one; None if nights did."""
+    sessions_b: int | None
+
+    @property
+    def again(self) -> str:
+        """What a comparison of the night measured, for a sentence; empty if nights decided."""
+        return again_text(self.before_ms, self.time_ms, self.sessions_a, self.sessions_b)
+
+    @property
+    def half_width_ms(self) -> float | None:
+        """Half of the interval of the time, which is that of its change; None without one."""
+        if self.time_ms is None or not self.ratio or self.low is None or self.high is None:
+            return None
+        return self.time_ms / self.ratio * (self.high - self.low) / 2
 
     @property
     def page(self) -> str:
@@ -137,11 +181,27 @@ class TwoNightsRow(CellRow):
     before_ms: Annotated[float | None, Milliseconds("Before")]
     after_ms: Annotated[float | None, Milliseconds("After", link=lambda row: series_page(row.series_id, row.device))]
     ratio: Annotated[float | None, ChangePercent("Change", "after over before: above 0 is slower")]
-    before_verdict: Annotated[str | None, Words("Verdict before", tone=verdict_tone)]
-    after_verdict: Annotated[str | None, Words("Verdict after", tone=verdict_tone)]
-    every_series: int
-    """Of one of the nights or both; the same in each row."""
-    series_in_both: int
+    before_verdict: Annotated[str | None, Words("Verdict before", tone=word_tone)]
+    after_verdict: Annotated[str | None, Words("Verdict after", tone=word_tone)]
+    before_cell: str | None
+    after_cell: str | None
+
+    @property
+    def change_text(self) -> str:
+        """The change with both verdicts."""
+        verdicts = dict.fromkeys(verdict or "not measured" for verdict in (self.before_verdict, self.after_verdict))
+        return f"{percent_change(self.ratio or 1.0)}: {', then '.join(verdicts)}"
+
+    def ratio_cell(self, cell: Cell) -> Cell:
+        """The change leads to both cells side by side; one that does not count is not sorted by."""
+        if self.before_cell and self.after_cell and cell is not NOTHING:
+            cell = replace(cell, text=(Link(str(cell.text), cell_pair_page(self.before_cell, self.after_cell)),))
+        return cell if counted_night_ratio(self) else replace(cell, sort=None)
+
+
+def counted_night_ratio(row: TwoNightsRow) -> float | None:
+    """Return the ratio of two nights; None if one has no time, or inaccurate outputs, whose times are no result."""
+    return None if "inaccurate" in (row.before_verdict, row.after_verdict) else row.ratio
 
 
 @dataclass(frozen=True)
@@ -167,15 +227,24 @@ class InterleavedRow(Row):
 
 
 def counts_in_words(rows: Sequence[SeriesRow]) -> str:
+    """Return how many series have each verdict in their newest night, and how many were not measured in it."""
     counts: dict[str, int] = {}
-    for row in rows:
+    newest = max(row.night for row in rows)
+    measured = [row for row in rows if row.night == newest]
+    for row in measured:
         counts[row.verdict] = counts.get(row.verdict, 0) + 1
-    return f"{len(rows):,} series: {', '.join(f'{verdict} {count:,}' for verdict, count in counts.items())}."
+    words = ", ".join(f"{verdict} {count:,}" for verdict, count in counts.items())
+    return f"{len(measured):,} series: {words}{not_measured(len(rows) - len(measured), newest)}."
+
+
+def not_measured(count: int, night: date) -> str:
+    """Return how many more series there are, without the newest night: `; 1 more, last measured before 2026-11-20`."""
+    return f"; {count:,} more, last measured before {night}" if count else ""
 
 
 def bad_if_any(rows: Sequence[SeriesRow]) -> Tone:
     """Return `bad` if any newest verdict has this tone, else no tone."""
-    return "bad" if any(verdict_tone(row.verdict) == "bad" for row in rows) else ""
+    return "bad" if any(word_tone(row.verdict) == "bad" for row in rows) else ""
 
 
 def worst_series_first(rows: Sequence[SeriesRow]) -> list[SeriesRow]:

@@ -1,5 +1,6 @@
 """Sessions: outcomes, reasons of failures, runs, and the conditions before and after."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -9,10 +10,15 @@ from tasks.results.addresses import session_page
 from tasks.results.cells import Device, Model, SessionId, Variant
 from tasks.results.provenance import OfCellRow
 from tasks.results.reader import Answers, Reader
-from tasks.results.table import NOTHING, Cell, Milliseconds, Name, Number, Row, Words, toned
+from tasks.results.table import NOTHING, Cell, Milliseconds, Name, Number, Percent, Row, Words, grouped, toned
 from tasks.results.text import DASH, Code, CodeLink, Text, counted, joined, separated
 
 MAX_REASONS = 3
+_MIN_NAMED = 8
+_ERROR = re.compile(
+    r"^[EF] \d\d:|\b(error|fatal|abort(ed|ing)?|assert\w*|exception|signal \d+|failed|cannot)\b", re.IGNORECASE
+)
+"""A line of a log that states an error; those of ExecuTorch begin with `E 00:00:00`."""
 
 
 @dataclass(frozen=True)
@@ -126,9 +132,26 @@ class SessionFactsRow(OfCellRow):
 class RunRow(Row):
     query = "session_runs"
     session_id: str
-    run_index: int
-    is_warmup: bool
-    execute_ms: float
+    run_index: Annotated[int, Number("Run")]
+    is_warmup: Annotated[bool, Words("Kind")]
+    start_ms: Annotated[
+        float, Milliseconds("Start", meaning="since the start of the first run, on the clock of the device")
+    ]
+    execute_ms: Annotated[float, Milliseconds("Time")]
+
+    def is_warmup_cell(self, _cell: Cell) -> Cell:
+        return Cell("warm-up" if self.is_warmup else "run")
+
+
+@dataclass(frozen=True)
+class SessionCategoryRow(Row):
+    """Where the time of a run of a session goes; the shares of a session add up to 1."""
+
+    query = "session_categories"
+    session_id: str
+    category: Annotated[str, Words("Category")]
+    time_ms: Annotated[float, Milliseconds("Time", meaning="in one run")]
+    share: Annotated[float, Percent("Share", bar=True)]
 
 
 @dataclass(frozen=True)
@@ -136,22 +159,53 @@ class SessionConditionRow(Row):
     query = "session_conditions"
     session_id: str
     moment: Annotated[str, Words("When")]
+    taken_at: Annotated[datetime | None, Words("Read at", "UTC", form="%H:%M:%S")]
     temperature_c: Annotated[float | None, Number("Temperature", "°C", digits=1)]
+    die_c: Annotated[float | None, Number("Die", "°C", digits=1)]
     thermal_status: Annotated[str | None, Words("Thermal status")]
     battery_percent: Annotated[float | None, Number("Battery", "%")]
     load_1m: Annotated[float | None, Number("Load", "", "processes that ran or waited, mean of a minute", digits=2)]
+    background_cpu_percent: Annotated[float | None, Number("Other programs", "%", "of one core", digits=1)]
     governor: Annotated[str | None, Words("Governor")]
     frequency_mhz: Annotated[float | None, Number("Frequency", "MHz")]
 
 
-def read_sessions(
-    reader: Reader, session_ids: Sequence[str]
-) -> tuple[list[SessionFactsRow], list[RunRow], list[SessionConditionRow]]:
-    """Return facts, runs and conditions of some sessions, those that the warehouse contains, by their start."""
+@dataclass(frozen=True)
+class SessionDetails:
+    """All that is shown of one session; `runs` and `categories` are empty where its times mean nothing."""
+
+    facts: SessionFactsRow
+    runs: Sequence[RunRow]
+    conditions: Sequence[SessionConditionRow]
+    categories: Sequence[SessionCategoryRow]
+
+
+def read_sessions(reader: Reader, session_ids: Sequence[str]) -> dict[str, SessionDetails]:
+    """Return the details of some sessions by id, those that the warehouse contains, by their start."""
     if not session_ids:
-        return [], [], []
+        return {}
     keys = {"session_keys": _session_keys(reader, session_ids=list(session_ids), cells=[])}
-    return reader.rows(SessionFactsRow, keys), reader.rows(RunRow, keys), reader.rows(SessionConditionRow, keys)
+    runs = grouped(reader.rows(RunRow, keys), lambda row: row.session_id)
+    conditions = grouped(reader.rows(SessionConditionRow, keys), lambda row: row.session_id)
+    categories = grouped(reader.rows(SessionCategoryRow, keys), lambda row: row.session_id)
+    details = {}
+    for row in reader.rows(SessionFactsRow, keys):
+        name = row.session_id
+        details[name] = SessionDetails(
+            row,
+            [] if row.without_times else runs.get(name, []),
+            conditions.get(name, []),
+            [] if row.without_times else categories.get(name, []),
+        )
+    return details
+
+
+def failing_line(log: str, reason: str | None) -> int | None:
+    """Return the index of the line of a log that the reason contains, else of the last error; None without either."""
+    lines = log.splitlines()
+    named = [at for at, line in enumerate(lines) if len(line.strip()) >= _MIN_NAMED and line.strip() in (reason or "")]
+    errors = [at for at, line in enumerate(lines) if _ERROR.search(line)]
+    return max(named or errors, default=None)
 
 
 def read_cell_sessions(reader: Reader, cells: Sequence[str]) -> list[SessionFactsRow]:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
-from tasks.results.text import DASH, Code, Link, Text, Tone, joined, numbered
+from tasks.results.text import DASH, Code, Link, Text, Tone, interval_digits, joined, numbered, split_text
 
 _type_hints: dict[type["Row"], dict[str, Any]] = {}
 """Of the fields of a row, read once: that takes longer than a table of few rows."""
-MIB = 1 << 20
+MB = 1e6
 GIB = 1 << 30
 
 
@@ -73,6 +73,17 @@ class Column:
     """Whether its cells may break into several lines."""
     to: str = field(default="", kw_only=True)
     """The address of a page that its head links to."""
+    priority: int = field(default=0, kw_only=True)
+    """A terminal that is too narrow shows the columns of the highest priority, of equal ones those on the left."""
+
+
+@dataclass(frozen=True)
+class Common:
+    """A column that is equal in all rows of a table: `place` is its position among the columns that are not empty."""
+
+    place: int
+    column: Column
+    cell: Cell
 
 
 @dataclass(frozen=True)
@@ -88,6 +99,30 @@ class Table:
     filters: Sequence[str] = ()
     """Titles of columns by whose values readers choose rows (HTML only)."""
 
+    def condensed(self) -> "tuple[Table, list[Common]]":
+        """Return this table without its empty columns and without those that are equal in all of two or more rows,
+        which are returned as well. One column at least remains.
+        """
+        used = [at for at in range(len(self.columns)) if not all(is_empty(row[at]) for row in self.rows)] or [0]
+        equal = {at for at in used if self._is_equal(at)}
+        if len(equal) == len(used):
+            equal.discard(used[0])
+        common = [Common(place, self.columns[at], self.rows[0][at]) for place, at in enumerate(used) if at in equal]
+        rest = [at for at in used if at not in equal]
+        if len(rest) == len(self.columns):
+            return self, []
+        rows = [[row[at] for at in rest] for row in self.rows]
+        return replace(self, columns=[self.columns[at] for at in rest], rows=rows), common
+
+    def _is_equal(self, at: int) -> bool:
+        """Return whether all rows have the same text, links and tone in a column."""
+        if len(self.rows) < 2:
+            return False
+        first = self.rows[0][at]
+        if first.line or first.share is not None or any(row[at].text != first.text for row in self.rows):
+            return False
+        return all(_look(row[at]) == _look(first) for row in self.rows)
+
     def with_columns(self, columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> "Table":
         """Return this table with more columns on its right; `cells` are those of each row."""
         rows = [[*left, *right] for left, right in zip(self.rows, cells, strict=True)]
@@ -100,6 +135,16 @@ class Table:
 
 
 NOTHING = Cell(DASH, tone="quiet")
+
+
+def _look(cell: Cell) -> tuple[Tone, list[str]]:
+    """Return the tone of a cell and where its links lead."""
+    return cell.tone, [part.to for part in split_text(cell.text) if isinstance(part, Link)]
+
+
+def is_empty(cell: Cell) -> bool:
+    """Return whether a cell has no text but a dash, and draws nothing."""
+    return cell.text in ("", DASH, ()) and not cell.line
 
 
 def number(value: float, digits: int, *, tone: Tone = "") -> Cell:
@@ -167,10 +212,20 @@ class Number(Words):
 
 @dataclass(frozen=True, kw_only=True)
 class Milliseconds(Number):
-    """A time in ms; `build_table` sets the decimals of all such columns."""
+    """A time in ms; `build_table` sets the decimals of all such columns, and an interval takes some of them away."""
 
     unit: str = "ms"
     digits: int = 3
+    half_width_ms: Callable[[Any], float | None] = lambda _row: None
+    """Returns half of the interval of the time of a row; None without one."""
+
+    def cell_in(self, row: Any, name: str) -> Cell:
+        """Return the cell of a time, without the decimals that its interval leaves open."""
+        cell, half_width_ms = super().cell_in(row, name), self.half_width_ms(row)
+        if half_width_ms is None or cell.sort is None:
+            return cell
+        text = f"{cell.sort:,.{interval_digits(half_width_ms, self.digits)}f}"
+        return replace(cell, text=(Link(text, self.link(row)),) if self.link else text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,6 +322,9 @@ def _unchanged(_row: Row, cell: Cell) -> Cell:
     return cell
 
 
-def first_rows(rows: Sequence[Row], max_rows: int, where: Text, *, without: Iterable[str] = ()) -> Table:
+def first_rows(
+    rows: Sequence[Row], max_rows: int, where: Text, *, without: Iterable[str] = (), digits: int = 3
+) -> Table:
     """Return the table of the first `max_rows` rows; only their cells are written, since a farm has 10,000 rows."""
-    return replace(build_table(rows[:max_rows], without=without), hidden=more_rows(len(rows) - max_rows, where))
+    table = build_table(rows[:max_rows], without=without, digits=digits)
+    return replace(table, hidden=more_rows(len(rows) - max_rows, where))

@@ -1,5 +1,7 @@
 """Texts of results: names of series, names as code, links to pages, numbers in sentences. Needs nothing but Python."""
 
+import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -9,6 +11,29 @@ from tasks.bundle.variant_word import variant_word
 
 Tone = Literal["", "flag", "quiet", "bad", "good"]
 """flag: needs attention; quiet: minor, or not measured; bad: something went wrong; good: it got better."""
+_WORDS_BY_TONE: dict[Tone, tuple[str, ...]] = {
+    "bad": ("regression", "slower", "inaccurate", "failed", "not safe", "fix", "unreachable", "unusable"),
+    "flag": ("suspected", "device slower", "device worse", "invalid", "invalid environment"),
+    "good": ("improvement", "faster", "device faster", "device better", "safe", "ok"),
+    "quiet": ("suspected improvement", "unclear", "inconclusive", "unknown"),
+}
+_TONES = {word: tone for tone, words in _WORDS_BY_TONE.items() for word in words}
+
+
+def word_tone(word: str) -> Tone:
+    """Return the tone of a verdict, the answer of a comparison, or the state of a check; of other words none."""
+    return _TONES.get(word, "")
+
+
+class Toned(str):
+    """Text in a tone: a colour on a terminal."""
+
+    tone: Tone
+
+    def __new__(cls, text: str, tone: Tone) -> "Toned":
+        toned = super().__new__(cls, text)
+        toned.tone = tone
+        return toned
 
 
 class Code(str):
@@ -60,6 +85,11 @@ def ms_digits(times: Iterable[float | None]) -> int:
     return 4 if any(0 < time < 0.1 for time in times if time is not None) else 3
 
 
+def interval_digits(half_width_ms: float, max_digits: int) -> int:
+    """Return the decimals of a time with a 95 % interval, in ms: the half width has one digit, up to 3.5 two."""
+    return max_digits if half_width_ms <= 0 else min(max(math.ceil(-math.log10(half_width_ms / 3.5)), 0), max_digits)
+
+
 def in_percent(share: float) -> str:
     """Return a share for a sentence: `12.3 %`."""
     return f"{100 * share:.1f} %"
@@ -73,6 +103,17 @@ def rounded_percent(share: float) -> str:
 def in_ms(milliseconds: float) -> str:
     """Return a time for a sentence, with three significant digits: `12.3 ms`, `0.0812 ms`, `1,230 ms`."""
     return f"{milliseconds:,.{sentence_digits(milliseconds)}f} ms"
+
+
+def again_text(before_ms: float | None, after_ms: float | None, sessions_a: int | None, sessions_b: int | None) -> str:
+    """Return what an interleaved comparison measured; empty without one.
+
+    `measured again beside the old one: 0.221 ms -> 0.582 ms, 8 and 8 sessions`
+    """
+    if before_ms is None or after_ms is None or sessions_a is None:
+        return ""
+    times = f"{in_ms(before_ms)} -> {in_ms(after_ms)}"
+    return f"measured again beside the old one: {times}, {sessions_a} and {sessions_b} sessions"
 
 
 def sentence_digits(milliseconds: float) -> int:
@@ -124,6 +165,11 @@ def codes(names: Iterable[str], *, most: int = 6) -> Text:
     return separated([(Code(name),) for name in names], most=most)
 
 
+def without_links(text: Text) -> Text:
+    """Return a text whose names stay code and lead nowhere: what opens a fold must not contain a link."""
+    return tuple(Code(part) if isinstance(part, Code) else str(part) for part in split_text(text))
+
+
 def with_code(text: str) -> Text:
     """Return a text in which what is between backticks is code."""
     pieces = text.split("`")
@@ -134,6 +180,19 @@ def sentence(text: str) -> str:
     """Return a text as a sentence, with a capital and one full stop; empty for a blank text."""
     stripped = text.strip()
     return stripped[:1].upper() + stripped[1:].rstrip(".") + "." if stripped else ""
+
+
+def wrap_text(text: str, width: int) -> list[str]:
+    """Return text in lines of at most `width`, broken at spaces and indented after the first; none for an empty text.
+
+    What is between backticks stays on one line, and so does a word, such as a path: both are there to be copied.
+    """
+    pieces = text.split("`")
+    if len(pieces) % 2:  # each backtick has its other
+        pieces[1::2] = [piece.replace(" ", "\0") for piece in pieces[1::2]]
+    indent = " " * (len(text) - len(text.lstrip()) + 2)
+    wrapper = textwrap.TextWrapper(width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\0", " ") for line in wrapper.wrap("`".join(pieces))]
 
 
 def plain_text(text: Text) -> str:

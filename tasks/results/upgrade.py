@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from devices.errors import InputError
 from tasks.bundle.failure_kinds import FAILURE_KINDS, OTHER
 from tasks.bundle.model_names import short_names
-from tasks.bundle.runtime import base_model, parse_runtime, without_runtime
+from tasks.bundle.runtime import only_delegate, parse_runtime, without_case
 from tasks.judge.comparison import SideComparison, compare
 from tasks.judge.figures import METRICS, Metric, percent_change
 from tasks.results.changes import INACCURATE, Comparison, SeriesChange, answer_text
@@ -49,13 +49,11 @@ class UpgradeSide:
 
     @property
     def runtime(self) -> str:
-        runtime = parse_runtime(self.model)
-        export = f"export={runtime.export}" if runtime.export else ""
-        return ",".join(filter(None, [export, runtime.of_run])) or DEFAULT
+        return parse_runtime(self.model).of_versions or DEFAULT
 
     @property
     def key(self) -> _Key:
-        return without_runtime(self.model), self.device, self.precision, self.variant, self.threads
+        return only_delegate(self.model), self.device, self.precision, self.variant, self.threads
 
     @property
     def failures_of_model(self) -> list[tuple[str, str | None]]:
@@ -164,7 +162,7 @@ def read_upgrade(reader: Reader, sweep_id: str, a: str, b: str, devices: Iterabl
 def _give_cases(sides: dict[_Key, UpgradeSide], others: Mapping[_Key, UpgradeSide]) -> None:
     """Replace each model that could not be exported, whose cases are thus unknown, by the cases of the other side."""
     for key, side in list(sides.items()):
-        cases = [each for each in others if each != key and (base_model(each[0]), *each[1:]) == key]
+        cases = [each for each in others if each != key and (without_case(each[0]), *each[1:]) == key]
         if cases and not side.is_exported and key not in others:
             del sides[key]
             sides |= {each: side for each in cases if each not in sides}

@@ -17,19 +17,18 @@ from tasks.results.cells import CellRow, ChangePercent, Interval
 from tasks.results.measurements.latency import NO_INTERVAL
 from tasks.results.reader import Answers, Reader
 from tasks.results.table import NOTHING, Cell, Number, Percent, Words
-from tasks.results.text import Text, Tone, counted, listed, plain_text, separated, series_title, with_code
+from tasks.results.text import (
+    Text,
+    again_text,
+    counted,
+    listed,
+    plain_text,
+    separated,
+    series_title,
+    with_code,
+    word_tone,
+)
 
-TONES: dict[str, Tone] = {
-    "regression": "bad",
-    "inaccurate": "bad",
-    "failed": "bad",
-    "suspected": "flag",
-    "suspected improvement": "quiet",
-    "device slower": "flag",
-    "device worse": "flag",
-    "unclear": "quiet",
-    "invalid environment": "flag",
-}
 ONLY_OF_LATENCY = ("ratio", "low", "noise_floor", "baseline_nights", "cause")
 ONLY_OF_OTHER_FIGURES = ("metric", "baseline_value", "value")
 """Columns that only the table of latency has, and those that only the table of other figures has."""
@@ -41,6 +40,25 @@ _FAILING: dict[FailingVerdict, set[str]] = {
     "device": {"regression", "inaccurate", "device slower", "device worse"},
     "never": set(),
 }
+MARKS = {
+    "regression": "\u25b2",
+    "suspected": "\u25b3",
+    "device slower": "\u25b4",
+    "device worse": "\u25b4",
+    "improvement": "\u25bc",
+    "suspected improvement": "\u25bd",
+    "device faster": "\u25be",
+    "device better": "\u25be",
+    "inaccurate": "\u2260",
+    "failed": "\u2715",
+    "unclear": "~",
+    "new": "*",
+    "invalid environment": "!",
+    "insufficient data": "?",
+}
+"""The shape of a verdict in a picture, beside its colour."""
+UNCHANGED = ("unclear", "new", "invalid environment", "insufficient data", "no change")
+"""Verdicts that state no change."""
 WORSE = _FAILING["suspected"] | _FAILING["device"]
 _DATA = (
     "verdict", "metric", "model", "device", "precision", "variant", "threads", "sessions", "ratio", "low", "high",
@@ -63,13 +81,16 @@ class Value(Words):
 @dataclass(frozen=True)
 class VerdictRow(CellRow):
     query = "verdicts"
-    verdict: Annotated[str, Words("Verdict", tone=lambda verdict: TONES.get(verdict, ""))]
+    verdict: Annotated[str, Words("Verdict", tone=word_tone)]
     metric: Annotated[
         str, Words("Figure", meaning="the size of a .pte file is listed once, with the first series that runs it")
     ]
     """`latency`; rows of other metrics exist only where they changed."""
-    baseline_value: Annotated[float | None, Value("Before", meaning="median of the baseline nights")]
-    value: Annotated[float | None, Value("After", meaning="of the night")]
+    baseline_value: Annotated[
+        float | None,
+        Value("Before", meaning="median of the baseline nights; where measured interleaved, of the old side of that"),
+    ]
+    value: Annotated[float | None, Value("After", meaning="of the night; where measured interleaved, of its new side")]
     """In the unit of the metric."""
     ratio: Annotated[float | None, ChangePercent("Change", "the night against its baseline: above 0 is slower")]
     low: Annotated[
@@ -109,6 +130,13 @@ class VerdictRow(CellRow):
     """With what it fails and the same model runs; None if it does not fail, or if that is unknown."""
     sweep_id: str | None = None
     """The sweep whose sessions were judged; None without a session that counts, and of a night without a change."""
+    measured_later: date | None = None
+    """When its night was measured, if that was later: the reason states it, and it raises no alarm."""
+    night_value: float | None = None
+    """The figure of the night itself, whatever decided."""
+    sessions_a: int | None = None
+    """Sessions of the old side of the comparison that decided, and of the new one; None if nights did."""
+    sessions_b: int | None = None
 
     @property
     def change(self) -> str:
@@ -121,8 +149,21 @@ class VerdictRow(CellRow):
 
     @property
     def time_ms(self) -> float | None:
-        """The value of a time in milliseconds."""
+        """The time of the night in milliseconds; `after_ms` is what was compared with `before_ms`."""
+        return None if self.night_value is None else self.night_value / 1e6
+
+    @property
+    def before_ms(self) -> float | None:
+        return None if self.baseline_value is None else self.baseline_value / 1e6
+
+    @property
+    def after_ms(self) -> float | None:
         return None if self.value is None else self.value / 1e6
+
+    @property
+    def again(self) -> str:
+        """What a comparison of the night measured, for a sentence; empty if nights decided."""
+        return again_text(self.before_ms, self.after_ms, self.sessions_a, self.sessions_b)
 
     @property
     def impact_ms(self) -> float:
@@ -192,7 +233,8 @@ def read_sweep_verdicts(answers: Answers) -> list[VerdictRow]:
 
 
 def _without_verdict(row: VerdictRow) -> VerdictRow:
-    unknown = ("ratio", "low", "high", "value", "baseline_value", "noise_floor", "since", "cause", "changed")
+    figures = ("ratio", "low", "high", "value", "night_value", "baseline_value", "noise_floor")
+    unknown = (*figures, "since", "cause", "changed", "sessions_a", "sessions_b")
     reason = f"the verdict of this night is that on sweep {row.sweep_id}"
     without: dict[str, Any] = dict.fromkeys((*unknown, "incident_id", "missing"))
     return replace(row, verdict="insufficient data", reason=reason, sessions=0, baseline_nights=0, **without)
@@ -212,7 +254,8 @@ def read_night(reader: Reader, night: str | None) -> tuple[str, list[VerdictRow]
 def with_contrasts(rows: Sequence[VerdictRow]) -> list[VerdictRow]:
     """Return the series of nights; the reason of one that fails begins with what the same model runs with.
 
-    Series are compared that differ in the variant alone or, if none of these runs, in versions and options alone.
+    Series are compared that differ in the variant alone or, if none of these runs, in delegate, versions and options
+    alone.
     """
     runs: dict[tuple[str, ...], list[VerdictRow]] = {}
     for row in rows:
@@ -252,9 +295,9 @@ def _contrast(row: VerdictRow, runs: Sequence[VerdictRow]) -> str | None:
 
 
 def _runtime_words(model: str) -> str:
-    """Return the versions and options of a case: `with load=mmap`, or `by default` without any."""
+    """Return the delegate, versions and options of a case: `with load=mmap`, or `by default` without any."""
     runtime = parse_runtime(model)
-    words = ",".join(filter(None, [f"export={runtime.export}" if runtime.export else "", runtime.of_run]))
+    words = ",".join(filter(None, [runtime.of_program, runtime.of_run]))
     return f"with {words}" if words else "by default"
 
 
@@ -267,12 +310,7 @@ def other_verdicts(verdicts: Sequence[VerdictRow]) -> list[VerdictRow]:
 
 
 def failing_verdicts(verdicts: Sequence[VerdictRow], fail_on: FailingVerdict) -> list[VerdictRow]:
-    return [verdict for verdict in verdicts if verdict.verdict in _FAILING[fail_on]]
-
-
-def verdict_tone(verdict: str) -> Tone:
-    """Return the tone of a verdict; unlike TONES, `good` for what got faster."""
-    return "good" if verdict in ("improvement", "device faster") else TONES.get(verdict, "")
+    return [each for each in verdicts if each.verdict in _FAILING[fail_on] and each.measured_later is None]
 
 
 def has_answer(verdicts: Sequence[VerdictRow]) -> bool:
@@ -281,10 +319,13 @@ def has_answer(verdicts: Sequence[VerdictRow]) -> bool:
 
 
 def failed_series(verdicts: Sequence[VerdictRow]) -> list[tuple[Text, str]]:
-    """Return the failed series of a night and the reason that they share; variants and threads are not named."""
+    """Return the failed series of a night and the reason that they share; variants and threads are not named.
+
+    Those that were measured later are left out: they are history.
+    """
     of_reason: dict[str, dict[Text, None]] = {}
     for row in verdicts:
-        if row.verdict == "failed":
+        if row.verdict == "failed" and row.measured_later is None:
             of_reason.setdefault(row.reason, {})[f"{row.model} {row.precision} on {row.device}"] = None
     return [(separated(list(named), most=_MAX_NAMED), reason) for reason, named in of_reason.items()]
 

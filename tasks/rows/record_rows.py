@@ -12,11 +12,13 @@ from tasks.bundle.cell import backend_name, series_backend_name
 from tasks.bundle.memory_plan import MemoryPlan
 from tasks.bundle.record import SessionRecord, Source
 from tasks.bundle.runner_stats import SessionColumns, Stats
+from tasks.bundle.runtime import parse_runtime
 from tasks.etdump.tree import Runs
 
 Row = dict[str, Any]
 _MODEL_COLUMNS = ("tokens", "steps", "prompt_tokens", "macs", "read_bytes", "perplexity")
 _PLAN_COLUMNS = ("planned_bytes", "live_bytes", "needed_bytes", "constant_bytes", "delegate_bytes")
+_SHARE_COLUMNS = {"delegates", "portable_operators", "portable_macs"}
 _LAYER_COLUMNS = {"layer_count", "converted_layers", "layer_weights", "converted_weights"}
 
 
@@ -101,6 +103,7 @@ def model_row(record: SessionRecord) -> Row:
             **{name: getattr(model, name) or None for name in _MODEL_COLUMNS},
             **model.model_dump(include=_LAYER_COLUMNS, exclude_none=True),
             **_plan_columns(model.memory),
+            **model.model_dump(include=_SHARE_COLUMNS, exclude_none=True),
         },
         extra=_json([model.delegated, model.portable]),
     )
@@ -146,10 +149,13 @@ def runner_row(record: SessionRecord) -> Row | None:
 def series_row(record: SessionRecord) -> Row:
     """Return the row of `series`; sessions of different nights are compared only if they share its id.
 
-    The id contains `series_backend_name`, which keeps older ids valid; the column has the actual backend.
+    The id contains `series_backend_name`, which keeps older ids valid; the column has the actual backend. A stated
+    delegate is in the name of the model: nights whose export failed, which call no backend, are in the same series.
     """
     facts, precision = record.device.facts, record.model.precision
-    delegates = None if record.model.delegate_calls is None else set(record.model.backends.values())
+    delegate = parse_runtime(record.model.name).delegate
+    calls = None if record.model.delegate_calls is None else set(record.model.backends.values())
+    delegates = None if delegate else calls
     key = {
         "model": record.model.name,
         "seed": record.model.seed,
@@ -162,7 +168,7 @@ def series_row(record: SessionRecord) -> Row:
         "emulated": record.device.emulated,
     }
     series_id = hashlib.sha256(_json(key).encode()).hexdigest()[:16]
-    return {"series_id": series_id, **key, "backend": backend_name(precision, delegates)}
+    return {"series_id": series_id, **key, "backend": delegate or backend_name(precision, delegates)}
 
 
 def conditions_rows(record: SessionRecord) -> list[Row]:

@@ -106,6 +106,7 @@ def record_rows(
                 "sweep_id": record.sweep.sweep_id,
                 "name": record.sweep.name,
                 "night": date.fromisoformat(record.sweep.night),
+                "measured_later": record.sweep.measured_later or None,
             },
             device=device_row(record),
             model=model_row(record),

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
+from devices.errors import InputError
 from devices.untrusted import read_json
 from tasks.bundle.names import SOURCES
 from tasks.bundle.record import BundleError, SessionRecord
@@ -90,12 +91,28 @@ def read_sources(folder: Path, record: SessionRecord) -> Sources | None:
     """Return the sources of a bundle, None if it has none; raises BundleError if the file does not match its schema."""
     if SOURCES not in record.files:
         return None
-    path = folder / SOURCES
     try:
-        return _parse(path.read_bytes(), record.files[SOURCES].sha256, record.model.method)
+        return _parse((folder / SOURCES).read_bytes(), record.files[SOURCES].sha256, record.model.method)
     except (ValidationError, IndexError) as error:
-        cause = first_mistake(error) if isinstance(error, ValidationError) else "a module or source is not listed"
-        raise BundleError(f"{path}: does not match its schema ({cause}); restore the bundle from a backup") from None
+        raise BundleError(f"{folder / SOURCES}: {_mistake(error)}; restore the bundle from a backup") from None
+
+
+def check_sources(folder: Path) -> None:
+    """Raise InputError if sources.json in the folder of an export cannot be loaded with the sessions that measure it.
+
+    They would be refused with it, by each load, and stay in the store. A folder without the file is fine.
+    """
+    try:
+        _parse((folder / SOURCES).read_bytes(), "", "")
+    except FileNotFoundError:
+        return
+    except (ValidationError, IndexError) as error:
+        raise InputError(f"{folder / SOURCES}: {_mistake(error)}; copy the export's folder again") from None
+
+
+def _mistake(error: ValidationError | IndexError) -> str:
+    cause = first_mistake(error) if isinstance(error, ValidationError) else "a module or source is not listed"
+    return f"does not match its schema ({cause})"
 
 
 @functools.lru_cache(maxsize=32)  # the sessions of a model share one content

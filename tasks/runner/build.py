@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,9 +15,11 @@ from devices.errors import FarmError
 from devices.local import clean_environment
 from devices.platform import PLATFORM_FACTS, PLATFORMS, SIMULATED
 from tasks.bundle.cell import VARIANTS, Use
+from tasks.bundle.delegates import needed_backends
 from tasks.export.process.environments import installed_version
 from tasks.runner.binary import read_binary
-from tasks.runner.build_inputs import CMAKE_PACKAGE, LIBRARIES, LOADER, BuildInputs, find_build_inputs
+from tasks.runner.build_inputs import CMAKE_PACKAGE, DELEGATE_SOURCES, LOADER, BuildInputs, find_build_inputs
+from tasks.runner.delegate_files import GPU_KERNELS
 from tasks.runner.manifest import (
     MANIFEST,
     PROGRAM,
@@ -41,16 +43,19 @@ _SYSTEM_LIBRARIES = (
 )  # fmt: skip
 
 
-def build_runner(platform: str, runners_dir: Path, version: str | None = None) -> Runner:
+def build_runner(
+    platform: str, runners_dir: Path, version: str | None = None, backends: Collection[str] = ()
+) -> Runner:
     """Return the runner bundle of `platform`, built unless one of the same sources, wheel and compiler exists.
 
-    `version` is that of executorch, None for the installed one; the wheel of another one is downloaded. A build takes
-    seconds, and two may run at the same time. Raises RunnerError or WheelError in one sentence if the platform is
-    unknown, a compiler, the wheel or a tool is missing, or the program does not build; nothing half-built remains.
+    `version` is that of executorch, None for the installed one; the wheel of another one is downloaded. `backends` are
+    the ids of those that it has beside XNNPACK, with their libraries. A build takes seconds, and two may run at the
+    same time. Raises RunnerError or WheelError in one sentence if the platform is unknown, a compiler, a library, the
+    wheel or a tool is missing, or the program does not build; nothing half-built remains.
     """
     if platform == SIMULATED:
-        return _build_simulated(build_runner(host_platform(), runners_dir, version), runners_dir)
-    inputs = find_build_inputs(check_choice("platform", platform, PLATFORMS), runners_dir, version)
+        return _build_simulated(build_runner(host_platform(), runners_dir, version, backends), runners_dir)
+    inputs = find_build_inputs(check_choice("platform", platform, PLATFORMS), runners_dir, version, backends)
     facts = PLATFORM_FACTS[inputs.platform]
     for runner in list_runners(runners_dir, platform):
         if runner.build_key == inputs.build_key:
@@ -71,6 +76,7 @@ def build_runner(platform: str, runners_dir: Path, version: str | None = None) -
                 "source_sha256": inputs.source_sha256,
                 "build_key": inputs.build_key,
                 "needs": min_versions(bundle),
+                "stated_backends": inputs.delegates.backends,
             }
             return publish_runner(bundle, runners_dir, described)
     except OSError as error:
@@ -90,7 +96,7 @@ def find_runner_without_build(platform: str, use: Use, runners_dir: Path) -> Run
     if newest is None or newest.kind != "wheel" or platform != host_platform() or not is_own:
         return newest
     try:
-        key = find_build_inputs(host_platform(), runners_dir).build_key
+        key = find_build_inputs(host_platform(), runners_dir, None, needed_backends(use.delegate) or ()).build_key
     except FarmError:  # nothing can be built here, so the sweep uses the newest
         return newest
     fitting = (each for each in list_runners(runners_dir, platform) if use.variant in each.variants)
@@ -108,10 +114,10 @@ def _built_bundle(parent: Path, inputs: BuildInputs, base: Runner | None) -> Ite
         if base is None:
             log = parent.absolute().parent / f"{inputs.platform}-build.log"
             with plain_folder(scratch) as work:
-                _compile(inputs, work, log)
+                built = _compile(inputs, work, log)
                 (bundle / "lib").mkdir(parents=True)
-                shutil.copy2(work / "build" / PROGRAM, bundle / PROGRAM)
-                for library in [*inputs.wheel.libraries(LIBRARIES), *(work / "build" / "lib").glob("*.dylib")]:
+                shutil.copy2(built / PROGRAM, bundle / PROGRAM)
+                for library in [*inputs.libraries, *(built / "lib").glob("*")]:
                     shutil.copy2(library, bundle / "lib")
         else:
             shutil.copytree(base.folder, bundle, ignore=shutil.ignore_patterns(MANIFEST))
@@ -126,23 +132,29 @@ def _built_bundle(parent: Path, inputs: BuildInputs, base: Runner | None) -> Ite
         yield bundle
 
 
-def _compile(inputs: BuildInputs, work: Path, log: Path) -> None:
-    """Configure and build with CMake in `work/build`; the output of a build that fails stays in `log`."""
+def _compile(inputs: BuildInputs, work: Path, log: Path) -> Path:
+    """Configure and build with CMake in `work/build`; return the folder of the program and of the libraries built.
+
+    The output of a build that fails stays in `log`.
+    """
     _log.info("building the runner for %s", inputs.platform)
-    build = work / "build"
-    shutil.copytree(inputs.sources, work / "source")
+    build, source = work / "build", work / "source"
+    project = source / DELEGATE_SOURCES if inputs.delegates.names else source
+    shutil.copytree(inputs.sources, source)
     (work / "executorch").symlink_to(inputs.wheel.folder)
-    configure = [inputs.cmake, "-S", str(work / "source"), "-B", str(build), "-G", "Unix Makefiles"]
+    configure = [inputs.cmake, "-S", str(project), "-B", str(build), "-G", "Unix Makefiles"]
     configure += [f"-Dexecutorch_DIR={work / 'executorch' / CMAKE_PACKAGE}", *inputs.flags]
     configure += [f"-DCMAKE_CXX_COMPILER={';'.join(inputs.toolchain.cxx)}"]
+    configure += [f"-D{name}={path}" for name, path in inputs.delegates.paths.items()]
     compile_all = [inputs.cmake, "--build", str(build), "--parallel", str(os.cpu_count() or 1)]
     run_steps([configure, compile_all], inputs.platform, log, inputs.toolchain.env, _BUILD_S)
     log.unlink(missing_ok=True)
+    return build / "runner" if inputs.delegates.names else build
 
 
 def missing_libraries(bundle: Path) -> set[str]:
     """Return the shared libraries that a bundle needs but does not contain; raises RunnerError if a file is damaged."""
-    libraries = list((bundle / "lib").iterdir())
+    libraries = [path for path in (bundle / "lib").iterdir() if path.suffix != GPU_KERNELS]
     needed = {name for path in (bundle / PROGRAM, *libraries) for name in read_binary(path).needed}
     return needed - {path.name for path in libraries}
 
@@ -193,6 +205,7 @@ def _build_simulated(real: Runner, runners_dir: Path) -> Runner:
         "flags": real.flags,
         "source_sha256": real.source_sha256,
         "build_key": real.build_key,
+        "stated_backends": real.stated_backends,
         "provenance": f"replays what the runner {real.runner_sha256[:16]} for {real.platform} recorded",
     }
     with work_folder(folder) as bundle:

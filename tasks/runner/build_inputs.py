@@ -8,32 +8,28 @@ import importlib.metadata
 import importlib.util
 import json
 import re
-import subprocess
 import sys
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from devices.errors import FarmError
 from devices.platform import PLATFORM_FACTS, Platform
 from tasks.export.process.environments import installed_version
+from tasks.runner.delegate_files import DelegateFiles, find_delegate_files
 from tasks.runner.executorch_versions import MIN_VERSION, has_runner, version_mistake
 from tasks.runner.manifest import PROGRAM
 from tasks.runner.toolchain import Toolchain, find_cmake, find_toolchain, host_platform
-from tasks.store.files import hash_file, publish_folder
+from tasks.runner.wheels import WheelError, download_wheel
+from tasks.store.files import hash_file
 
 SOURCES = Path(__file__).parents[2] / "devices" / "runner"
-# The libraries that a runner loads. The farm does not measure the wheel's others (OpenVINO, QNN, Core ML, MLX).
+DELEGATE_SOURCES = "delegates"
+"""The folder in SOURCES that only a runner with more delegates than XNNPACK is built from."""
+# The libraries that every runner loads; those of other delegates are in delegate_files.py.
 LIBRARIES = ("", "_kernels_optimized", "_kernels_quantized", "_backend_xnnpack", "_threadpool", "_etdump")
 LOADER = "ld-linux-aarch64.so.1"
 CMAKE_PACKAGE = "lib/cmake/executorch"  # in the wheel's folder
 _WHEEL_FOLDERS = ("executorch/lib/", "executorch/include/", "executorch/share/")
-_DOWNLOAD_S = 900
-
-
-class WheelError(FarmError):
-    """The executorch wheel is missing, unsuitable or cannot be downloaded; the text is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +59,13 @@ class BuildInputs:
     wheel: Wheel
     toolchain: Toolchain
     cmake: str
+    delegates: DelegateFiles
+
+    @property
+    def libraries(self) -> list[Path]:
+        """The files of the wheel and of other packages that the bundle's folder `lib` gets."""
+        beside = [self.wheel.folder / "lib" / name for name in self.delegates.beside_library]
+        return [*self.wheel.libraries([*LIBRARIES, *self.delegates.libraries]), *beside, *self.delegates.runtime]
 
     @property
     def launch(self) -> list[str]:
@@ -77,12 +80,16 @@ class BuildInputs:
     def flags(self) -> list[str]:
         """Settings for CMake in addition to those in CMakeLists.txt."""
         settings = {"CMAKE_BUILD_TYPE": "Release"} | self.toolchain.settings
+        if self.delegates.names:
+            settings["RUNNER_DELEGATES"] = ";".join(self.delegates.names)
         return [f"-D{name}={value}" for name, value in settings.items()]
 
     @property
     def source_sha256(self) -> str:
-        """Hash of the names and contents of the files in `sources`."""
+        """Hash of the names and contents of the files in `sources`; the plain runner has none of the delegates."""
         files = sorted(path for path in self.sources.rglob("*") if path.is_file())
+        if not self.delegates.names:
+            files = [path for path in files if path.relative_to(self.sources).parts[0] != DELEGATE_SOURCES]
         lines = [f"{path.relative_to(self.sources)} {hash_file(path)}\n" for path in files]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
@@ -90,7 +97,8 @@ class BuildInputs:
     def versions(self) -> dict[str, str | None]:
         """Versions of executorch and of the runner; the latter is None if CMakeLists.txt does not declare it."""
         version = re.search(r"project\(executor_runner VERSION ([\d.]+)", (self.sources / "CMakeLists.txt").read_text())
-        return {"executorch": self.wheel.version, "runner": version[1] if version else None}
+        own = {"executorch": self.wheel.version, "runner": version[1] if version else None}
+        return own | self.delegates.versions
 
     @property
     def build_key(self) -> str:
@@ -99,15 +107,20 @@ class BuildInputs:
         parts += [self.toolchain.version, *self.flags]
         if PLATFORM_FACTS[self.platform].carries_c_library:
             parts.append(hash_file(self.toolchain.library("libc.so.6")))
+        parts += [f"{path.name} {hash_file(path)}" for path in self.delegates.runtime]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def find_build_inputs(platform: Platform, runners_dir: Path, version: str | None = None) -> BuildInputs:
+def find_build_inputs(
+    platform: Platform, runners_dir: Path, version: str | None = None, backends: Collection[str] = ()
+) -> BuildInputs:
     """Find what a build needs; a wheel that is not installed is in `cache` beside `runners_dir`.
 
-    `version` is that of executorch, None for the installed one. Raises RunnerError or WheelError.
+    `version` is that of executorch, None for the installed one; `backends` are those of delegates beside XNNPACK.
+    Raises RunnerError or WheelError.
     """
     cache, is_own = runners_dir.absolute().parent / "cache", version in (None, installed_version())
+    delegates = find_delegate_files(platform, backends, cache / "wheels")
     if version is not None:
         check_runner_version(version)
     toolchain = find_toolchain(platform, cache)
@@ -116,14 +129,16 @@ def find_build_inputs(platform: Platform, runners_dir: Path, version: str | None
     else:
         version = installed_wheel().version.partition("+")[0] if version is None else version
         wheel = _find_wheel(PLATFORM_FACTS[platform].built_as, version, cache / "wheels")
-    return BuildInputs(platform, SOURCES, wheel, toolchain, find_cmake())
+    return BuildInputs(platform, SOURCES, wheel, toolchain, find_cmake(), delegates)
 
 
 def installed_wheel() -> Wheel:
     """Find executorch for this Python without importing it; raises WheelError if it is not installed."""
     spec = importlib.util.find_spec("executorch")
     if spec is None or not spec.submodule_search_locations:
-        raise WheelError(f"executorch is not installed for {sys.executable}; install it with `pip install '.[export]'`")
+        raise WheelError(
+            f"executorch is not installed for {sys.executable}; install it with `pip install 'etfarm[export]'`"
+        )
     distribution = importlib.metadata.distribution("executorch")
     suffix = ".dylib" if sys.platform == "darwin" else ".so"
     folder = Path(next(iter(spec.submodule_search_locations)))
@@ -145,29 +160,10 @@ def check_runner_version(version: str) -> None:
 def _find_wheel(platform: Platform, version: str, cache: Path) -> Wheel:
     """Return the wheel of a version for a platform, downloaded into `cache` on first use.
 
-    The version has no local part (`+cpu`): the package index has no such wheels. pip checks the download against the
-    index; only the files that a runner needs are unpacked. Raises WheelError if it cannot be downloaded.
+    The version has no local part (`+cpu`): the package index has no such wheels. Raises WheelError.
     """
     facts = PLATFORM_FACTS[platform]
-    folder = cache / f"executorch-{version}-{platform}"
-    if not folder.is_dir():
-        with publish_folder(folder) as aside:
-            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-            command += ["--platform", facts.wheel_tag, "--dest", str(aside), f"executorch=={version}"]
-            try:
-                done = subprocess.run(command, capture_output=True, text=True, timeout=_DOWNLOAD_S, check=False)
-            except subprocess.TimeoutExpired:
-                cause = f"download timed out after {_DOWNLOAD_S} s"
-                raise WheelError(f"executorch {version} for {platform}: {cause}") from None
-            if done.returncode != 0:
-                errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-                cause = errors[-1] if errors else done.stderr.strip()
-                raise WheelError(f"pip cannot download executorch {version} for {platform}: {cause}")
-            archive = next(aside.glob("*.whl"))
-            with zipfile.ZipFile(archive) as wheel:
-                names = [n for n in wheel.namelist() if n.startswith(_WHEEL_FOLDERS) or n.endswith(".dist-info/RECORD")]
-                wheel.extractall(aside, names)
-            archive.unlink()
+    folder = download_wheel(("executorch", version), platform, [facts.wheel_tag], _WHEEL_FOLDERS, cache)
     record = next(folder.glob("executorch-*.dist-info/RECORD")).read_text()
     return Wheel(folder / "executorch", version, _record_sha256(record), facts.library_suffix)
 

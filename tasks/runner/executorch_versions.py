@@ -19,8 +19,8 @@ _Version = Annotated[str, Field(pattern=f"^{_VERSION}$")]
 class ExecutorchVersions(BaseModel, extra="forbid", frozen=True):
     """The version that exports and the one that executes; None for that of the farm's own environment."""
 
-    export: _Version | None = None
-    runner: _Version | None = None
+    export: _Version | None = Field(default=None, description="Version that exports.", examples=["1.4.1"])
+    runner: _Version | None = Field(default=None, description="Version that executes.", examples=["1.5.0"])
 
     @model_validator(mode="before")
     @classmethod

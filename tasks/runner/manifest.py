@@ -16,6 +16,7 @@ from devices.errors import FarmError
 from devices.platform import Platform
 from devices.suggest import did_you_mean
 from tasks.bundle.cell import XNNPACK, Mode, Use, Variant
+from tasks.bundle.delegates import needed_backends, uses_xnnpack
 from tasks.export.process.environments import installed_version
 from tasks.store.archives import SUFFIX, ArchiveError, download_folder, upload_folder
 from tasks.store.blob_store import BlobStore
@@ -53,6 +54,8 @@ class Runner:
     build_key: str | None = None  # everything that the build depends on; equal keys need no second build
     provenance: str | None = None  # where a registered runner comes from
     needs: dict[str, str] = field(default_factory=dict)  # see min_versions.py
+    stated_backends: list[str] = field(default_factory=list)
+    """The delegates' backends that it was built or registered with, by their ids; empty in older manifests."""
 
     @property
     def supports_farm_flags(self) -> bool:
@@ -62,6 +65,8 @@ class Runner:
     @property
     def backends(self) -> frozenset[str] | None:
         """The delegates' backends that it has; None if unknown: a registered one may have any."""
+        if self.stated_backends:
+            return frozenset(self.stated_backends)
         return None if self.kind == "registered" else frozenset({XNNPACK})
 
     def command(self, folder: str) -> list[str]:
@@ -118,10 +123,30 @@ def find_runner(runners_dir: Path, platform: str, use: Use) -> Runner | None:
     use states never fits. Without a stated version that is the installed one, and a registered runner fits unless it
     states its own; where executorch is not installed, every version fits.
     """
-    mode = "timing" if use.mode == "numerics" else use.mode
-    runners = [r for r in list_runners(runners_dir, platform) if use.variant in r.variants and mode in r.modes]
-    fitting = [r for r in runners if _fits_version(r, use.version)]
+    fitting = [runner for runner in list_runners(runners_dir, platform) if fits_use(runner, use)]
     return max(fitting, key=lambda r: (r.kind == "registered", (r.folder / MANIFEST).stat().st_mtime_ns), default=None)
+
+
+def fits_use(runner: Runner, use: Use) -> bool:
+    """Return whether a runner fits a use, as `find_runner` describes."""
+    mode = "timing" if use.mode == "numerics" else use.mode
+    fits_session = use.variant in runner.variants and mode in runner.modes and _fits_version(runner, use.version)
+    return fits_session and _fits_delegate(runner, use.delegate)
+
+
+def _fits_delegate(runner: Runner, delegate: str | None) -> bool:
+    """Return whether a runner has the backends that a delegate needs.
+
+    A runner with more than XNNPACK is another program: it executes only what needs it, so a case of XNNPACK or of
+    portable operators has the same runner whether or not other delegates are measured beside it.
+    """
+    needed, more = needed_backends(delegate), (runner.backends or frozenset()) - {XNNPACK}
+    if needed is None:
+        return runner.kind == "registered" and (bool(more) or runner.backends is None)
+    if not needed:
+        return not more
+    lacks_xnnpack = uses_xnnpack(delegate) and XNNPACK not in (runner.backends or ())
+    return needed <= more and not lacks_xnnpack
 
 
 def _fits_version(runner: Runner, version: str | None) -> bool:

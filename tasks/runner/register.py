@@ -1,17 +1,20 @@
 """Register a runner that was built elsewhere, or build ExecuTorch's own executor_runner from a checkout for it."""
 
 import contextlib
+import difflib
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from devices.local import clean_environment
 from devices.platform import PLATFORM_FACTS, PLATFORMS, Platform
 from tasks.bundle.cell import VARIANTS, Mode, Use, Variant
+from tasks.bundle.delegates import DELEGATES
 from tasks.runner.binary import supported_platforms
 from tasks.runner.executorch_versions import version_mistake
 from tasks.runner.manifest import MANIFEST, PROGRAM, Runner, RunnerError, check_choice, list_runners, publish_runner
@@ -31,7 +34,22 @@ _VARIANTS: dict[Variant, dict[str, str]] = {
     "sme2_on": {},
     "sme2_off": {"XNNPACK_ENABLE_ARM_SME": "OFF", "XNNPACK_ENABLE_ARM_SME2": "OFF"},
 }
+# The words that programs and the farm's flags take.
+_BACKEND = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+_KNOWN_BACKENDS = (*(each.backend for each in DELEGATES.values()), "VulkanBackend", "QnnBackend")
+_MISSPELLED = 0.9
+"""From this similarity on an unknown id is a known one misspelled; that of QnnBackend and XnnpackBackend is 0.75."""
 _CHANGED = ", changed"
+
+
+def _check_backend(written: str) -> None:
+    """Raise RunnerError for what cannot be the id of a backend, or is a known one misspelled."""
+    if not _BACKEND.fullmatch(written):
+        raise RunnerError(f"`{written}` is not the id of a backend; write one as in programs, such as VulkanBackend")
+    near = difflib.get_close_matches(written.lower(), [each.lower() for each in _KNOWN_BACKENDS], 1, _MISSPELLED)
+    if near and written not in _KNOWN_BACKENDS:
+        backend = next(each for each in _KNOWN_BACKENDS if each.lower() == near[0])
+        raise RunnerError(f"`{written}` is not the id of a backend; did you mean `{backend}`?")
 
 
 def register_runner(
@@ -41,11 +59,14 @@ def register_runner(
     platform: str,
     use: Use,
     provenance: str,
+    backends: Collection[str] = (),
 ) -> Runner:
     """Copy a program, or a folder with `executor_runner` and all that it needs, into a runner bundle and return it.
 
     `provenance` describes its origin (commit, options, who built it). With a version in `use`, only sessions that
-    state it use the runner. A program for this machine is started once. Raises RunnerError in one sentence.
+    state it use the runner. `backends` are the ids of those that it has; the stock program cannot list them, so they
+    are not checked, and none means unknown. A program for this machine is started once. Raises RunnerError in one
+    sentence.
     """
     described = {
         "kind": "registered",
@@ -55,7 +76,10 @@ def register_runner(
         "modes": [check_choice("mode", use.mode, _MODES)],
         "versions": {"executorch": use.version, "runner": None},
         "provenance": provenance.strip(),
+        "stated_backends": sorted(set(backends)),
     }
+    for each in backends:
+        _check_backend(each)
     if use.version is not None and (mistake := version_mistake(use.version)):
         raise RunnerError(mistake)
     if not described["provenance"]:

@@ -88,7 +88,9 @@ def find_toolchain(platform: Platform, cache: Path) -> Toolchain:
     if PLATFORM_FACTS[target].system == "macos":
         zig = find_zig()
         if zig is None:
-            raise RunnerError("no zig to build the runner for macos-arm64 with; install it with `pip install ziglang`")
+            raise RunnerError(
+                "no zig to build the runner for macos-arm64 with; install it with `pip install 'etfarm[cross]'`"
+            )
         # -S leaves out the debug map, which names every object file by its path. It is set here and not with the
         # flags for linking so that CMake's checks use it too: zig compiles its C++ library for each set of flags.
         settings = {"CMAKE_SYSTEM_NAME": "Darwin", "CMAKE_SYSTEM_PROCESSOR": "arm64"}

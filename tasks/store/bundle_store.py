@@ -22,8 +22,10 @@ from tasks.store.folder import BundleCheck
 
 DECISIONS = "decisions"
 """Where a store keeps decisions about nights (tasks/judge/decisions.py), a file each."""
+SKIPPED = "skipped"
+"""Where it keeps what sweeps did not export although nothing failed (tasks/store/skipped.py)."""
 _FORGOTTEN = "forgotten"
-NOT_SWEEPS = frozenset({_FORGOTTEN, DECISIONS})
+NOT_SWEEPS = frozenset({_FORGOTTEN, DECISIONS, SKIPPED})
 """Folders beside those of sweeps. No sweep has such a name, because a sweep id ends with the night."""
 LoadedSessions = Callable[[Collection[str]], Collection[str]]
 """Takes hashes of session.json files; returns those of bundles that a warehouse contains."""
@@ -159,3 +161,13 @@ class BundleStore(ABC):
     def decisions(self) -> dict[str, bytes | Exception]:
         """Return the content of each decision's file by its path, or the error of reading it."""
         return self._files.contents(DECISIONS)
+
+    def record_skipped(self, name: str, content: bytes) -> None:
+        self._files.write(f"{SKIPPED}/{name}", content)
+
+    def skipped_files(self) -> list[str]:
+        """Return the names of the files with what sweeps skipped."""
+        return self._files.names(SKIPPED)
+
+    def read_skipped(self, name: str) -> bytes:
+        return self._files.read(f"{SKIPPED}/{name}") or b""

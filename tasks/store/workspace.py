@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Workspace:
-    """The data folder (default `./var`; set with `--data-dir` or ETFARM_DATA_DIR) and what is in it."""
+    """The data folder (the setting `data_dir`) and what is in it."""
 
     root: Path
     warehouse_file: Path | None = None
@@ -77,6 +77,11 @@ class Workspace:
         return self.root / "reports"
 
     @property
+    def running(self) -> Path:
+        """The progress of each sweep that runs; also of one that was killed, until its next start."""
+        return self.root / "running"
+
+    @property
     def registry(self) -> Path:
         """The health and the calibrations of each device."""
         return self.root / "devices"
@@ -90,8 +95,9 @@ class Workspace:
 def resolve_workspace(
     data_dir: str | None = None, bundles: str | None = None, warehouse: str | Path | None = None
 ) -> Workspace:
-    """Return the workspace of these locations; ETFARM_DATA_DIR and ETFARM_BUNDLES replace missing ones."""
+    """Return the workspace of these locations; the settings replace missing ones."""
     from devices.settings import settings  # slow to import
 
-    root = Path(data_dir or settings().data_dir).absolute()
-    return Workspace(root, Path(warehouse) if warehouse else None, bundles or settings().bundles)
+    present = settings()
+    root, file = Path(data_dir or present.data_dir).absolute(), warehouse or present.warehouse
+    return Workspace(root, Path(file) if file else None, bundles or present.bundles)

@@ -113,13 +113,13 @@ def fitted(sizes: Sequence[int], costs: Sequence[float]) -> tuple[float, float]:
     Of the curves that come within NOISE of each cost, it is that of the least exponent; without any, the nearest one.
     """
     curves = []
-    for exponent in np.arange(0.05, 3, 0.01):
+    for exponent in np.arange(0.05, 3, 0.01).tolist():
         parts = np.array([[1.0, size**exponent] for size in sizes]) / np.array(costs)[:, None]
         (fixed, slope), *_ = np.linalg.lstsq(parts, np.ones(len(sizes)), rcond=None)
         if fixed < 0:
             fixed, slope = 0.0, float(parts[:, 1].sum() / (parts[:, 1] ** 2).sum())
         error = float(np.abs(parts @ [fixed, slope] - 1).max())
-        curves.append((max(error, NOISE), float(exponent), float(fixed)))
+        curves.append((max(error, NOISE), exponent, float(fixed)))
     _, exponent, fixed = min(curves)
     return fixed, exponent
 

@@ -1,5 +1,7 @@
 """The pages of a big farm: the whole site, one more night, and again without anything new, in seconds.
 
+Also the heaviest page of each kind, in kB.
+
 Run: python -m tests.benchmarks.pages [--devices 60] [--models 40] [--nights 10]
 
 The farm of docs/scale.md has 200 devices, 50 models and 60 nights.
@@ -34,6 +36,16 @@ def main() -> None:
             took_s, took_cpu_s = time.perf_counter() - start, cpu_s() - cpu_start
             counts = f"{done.pages:7} {done.written:8} {done.removed:8}"
             print(f"{name:12} {counts} {took_s:7.2f} s {took_cpu_s:7.2f} s", flush=True)
+        print_weights(Path(folder) / "site")
+
+
+def print_weights(site: Path) -> None:
+    """Print the heaviest page of each folder of a site and its size in kB; home and lists are in none."""
+    heaviest: dict[str, Path] = {}
+    for page in sorted(site.rglob("*.html"), key=lambda page: page.stat().st_size):
+        heaviest[page.relative_to(site).parts[0] if page.parent != site else ""] = page
+    for page in heaviest.values():
+        print(f"{page.stat().st_size / 1000:7.1f} kB {page.relative_to(site)}")
 
 
 def cpu_s() -> float:

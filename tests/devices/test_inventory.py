@@ -26,7 +26,7 @@ devices:
 
 
 def test_an_inventory_that_is_not_there_is_named_with_the_way_to_name_another(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nowhere\.yaml: no such inventory; pass one with --inventory"):
+    with pytest.raises(InputError, match=r"nowhere\.yaml: no such inventory; pass another with --inventory"):
         load_inventory(tmp_path / "nowhere.yaml")
 
 
@@ -73,7 +73,7 @@ def test_the_inventories_that_come_with_the_farm_are_right(file: Path) -> None:
         ("name: a, transport: ssh, address: x, via: y", "`: `via` is for adb devices, but `a` is ssh; remove"),
         ("name: a, transport: adb, serial: x, via: lab@", ".via.address`: string should have at least 1"),
         ("name: a, transport: adb, serial: x, via: lab@y:0", ".via.port`: input should be greater than"),
-        ("name: a, transport: adb, serial: x, via: {adress: y}", ".via.adress`: unknown key; the keys are address, "),
+        ("name: a, transport: adb, serial: x, via: {adress: y}", ".via.adress`: unknown key; did you mean `address`?"),
         ("name: a, transport: local, root: tmp", ".root`: the root must be an absolute folder below /,"),
         ("name: a, transport: local, root: /", ".root`: the root must be an absolute folder below /,"),
         ("name: a, transport: local, cpu_affinity: [-1]", ".cpu_affinity.0`: input should be greater"),

@@ -58,7 +58,12 @@ class StandIn:
         self.export: Any = None
         self.measured = 0
         self.holders: list[str] = []
+        self.builds: list[dict[str, Any]] = []
         self.device = LocalDevice("here", str(machine))
+
+    def build(self, *_: object, **about: Any) -> Any:
+        self.builds.append(about)
+        return SimpleNamespace(runner_sha256="r", platform="linux-x86_64", backends=frozenset({"XnnpackBackend"}))
 
     def measure(self, session: Any, bench: Any, store: Any) -> Any:
         """Write the ETDump of a session whose convolution takes 80 us and the rest 10 us."""
@@ -88,11 +93,10 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
         delegated=[{"operator": "aten.convolution.default", "count": 1}],
         left_out=[{"step": "a_pass", "method": None, "reason": "why"}], layers=[], type_changes=[], stored_bytes={},
         memory=PLAN, notes=["exported without a_pass: why"],
-        fault_notes=made.fault_notes, samples=None,
+        fault_notes=made.fault_notes, samples=None, delegates=None,
     )  # fmt: skip
     monkeypatch.setattr(model_check, "export_cases", lambda *_, **__: [export])
-    runner = SimpleNamespace(runner_sha256="r", platform="linux-x86_64", backends=frozenset({"XnnpackBackend"}))
-    monkeypatch.setattr(model_check, "build_runner", lambda *_: runner)
+    monkeypatch.setattr(model_check, "build_runner", made.build)
     monkeypatch.setattr(model_check, "measure", made.measure)
     return made
 
@@ -128,12 +132,12 @@ def test_one_disturbed_session_shows_in_the_range_and_not_in_the_share(
     assert "exported without a_pass: why" in ended.lines
     assert ended.lines[-1] == "ready for a sweep"
     # and its memory is there in four lines
-    first = ended.lines.index("memory: 0.60 MB planned")
+    first = ended.lines.index("memory: 600 kB planned")
     assert ended.lines[first + 1 : first + 4] == [
-        "largest live set: 0.60 MB at instruction 0 of 1 (XnnpackBackend): 0.60 MB from an input, last used by "
+        "largest live set: 600 kB at instruction 0 of 1 (XnnpackBackend): 600 kB from an input, last used by "
         "XnnpackBackend (over 1 of 1 instructions)",
-        "data of the program: 13.90 MB weights that delegates share, 0.03 MB payload of XnnpackBackend",
-        "measured: 7.00 MB before loading, 23.00 MB loaded, 31.00 MB after the first run, 35.50 MB at the peak",
+        "data of the program: 13.9 MB weights that delegates share, 30 kB payload of XnnpackBackend",
+        "measured: 7 MB before loading, 23 MB loaded, 31 MB after the first run, 35.5 MB at the peak",
     ]
     # and a limit is compared with the share of the middle
     told = "portable operators take 2.2 % (1.1 to 91.0 %) of the time, more than 2 %"
@@ -245,6 +249,33 @@ def test_a_model_for_a_backend_that_the_farms_runner_lacks_fails_before_anything
     assert (ended.code, stand_in.measured, told in ended.out) == (1, 0, True)
 
 
+def test_a_delegate_that_this_machine_cannot_run_is_exported_and_not_run(
+    stand_in: StandIn, check: Callable[..., Ended]
+) -> None:
+    # given a program for a backend without a registered runner
+    stand_in.export.model = "toy@delegate=my.parts:make"
+    stand_in.delegate_calls[:] = [(0, 0, "CoreMLBackend")]
+    ended = check("--format", "json")
+    assert_documented("model check", json.loads(ended.out))
+    # then what it takes is stated, and why it is not run, which is not a failure
+    ended = check()
+    assert (ended.code, stand_in.measured, stand_in.builds) == (0, 0, [])
+    assert "operators: 1 delegated to Core ML, 2 portable" in ended.lines
+    assert ended.lines[-3].startswith("not run here: my.parts:make: your own partitioner needs a registered ")
+    assert ended.lines[-1] == "not run here; ready for a sweep on a device that can run it"
+
+
+def test_a_pte_file_is_checked_with_a_runner_for_the_backends_that_it_calls(
+    stand_in: StandIn, check: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_check, "why_no_runner", lambda *_: None)
+    stand_in.export.precision = "as_is"
+    for calls, backends in ((["XnnpackBackend"], set()), (["XnnpackBackend", "OpenvinoBackend"], {"OpenvinoBackend"})):
+        stand_in.delegate_calls[:] = [(0, number, backend) for number, backend in enumerate(calls)]
+        check()
+        assert set(stand_in.builds.pop()["backends"]) == backends
+
+
 def test_a_check_waits_for_a_sweep_on_this_machine_and_reports_the_wait(stand_in: StandIn, tmp_path: Path) -> None:
     # given a sweep on this machine
     told: list[str] = []
@@ -254,8 +285,8 @@ def test_a_check_waits_for_a_sweep_on_this_machine_and_reports_the_wait(stand_in
             list(check_model("toy", "fp32", tmp_path / "var", wait_s=0.1))
         # and else it waits, and names the sweep
         cases = in_background(lambda: list(check_model("toy", "fp32", tmp_path / "var", tell=told.append)))
-        wait_for(lambda: bool(told), "the check to wait")
-        assert " is held by nightly-2026-01-02 (process " in told[0]
+        wait_for(lambda: len(told) > 1, "the check to wait")
+        assert " is held by nightly-2026-01-02 (process " in told[1]
         assert stand_in.measured == 0
     # and it measures as soon as the sweep has ended
     assert cases.result(ENOUGH_S)[0].problem is None

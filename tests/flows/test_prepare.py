@@ -1,6 +1,7 @@
 """Before a sweep measures: what goes wrong with one device or platform ends that one's part only."""
 
 import threading
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def test_a_platform_whose_runner_fails_does_not_stop_the_others_and_waiting_asks
     # given a platform whose build takes its time, and one whose build ends with an error that nobody foresaw
     spec, may_end = SweepSpec.model_validate({"name": "smoke", "models": ["linear"]}), threading.Event()
 
-    def build(platform: str, _: Path, _version: str | None) -> None:
+    def build(platform: str, _: Path, _version: str | None, _backends: Collection[str]) -> None:
         may_end.wait(ENOUGH_S)
         if platform == "linux-odd":
             raise ZeroDivisionError("nobody\nexpected this")

@@ -1,6 +1,8 @@
 """The progress of a sweep: which step a long export is in, on the terminal, in a log file and in Prefect."""
 
 import io
+import re
+from datetime import datetime, timedelta
 from unittest.mock import Mock
 
 import pytest
@@ -8,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from flows.progress import _DoingColumn, board, export_status, show_step
+from flows.status.expected_time import ExpectedEnd
 
 
 def test_steps_are_drawn_by_a_clock_and_not_whenever_one_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +22,7 @@ def test_steps_are_drawn_by_a_clock_and_not_whenever_one_is_added(monkeypatch: p
             board.expect(f"step {number}", 1)
             board.done(f"step {number}", "ready")
         assert draw.call_count == 0
-        assert [each["done"] for each in board.steps()] == [1, 1, 1]
+        assert [each.done for each in board.steps()] == [1, 1, 1]
 
 
 def test_a_log_has_lines_for_long_steps_only_and_a_terminal_shows_each(
@@ -46,3 +49,23 @@ def test_a_log_has_lines_for_long_steps_only_and_a_terminal_shows_each(
     with export_status("voice [fp16]") as tell:
         tell("tracing forward", False)
     assert "voice [fp16]: tracing forward" in capsys.readouterr().err
+
+
+def test_a_narrow_terminal_drops_the_bar_and_shortens_the_case_but_never_the_count() -> None:
+    now = datetime(2126, 11, 28, 21, 10)
+    for width, has_bar in ((80, False), (120, True)):
+        stream = io.StringIO()
+        with board.display(Console(file=stream, width=width, force_terminal=True)):
+            board.expect("this-machine", 298)
+            board.set_end("this-machine", ExpectedEnd(now, now + timedelta(minutes=2)))
+            board.doing("this-machine", f"./net.py:build fp32 {'SME2 off ' * 9}", item="a")
+        drawn = stream.getvalue()
+        assert re.search(r" 0/298.*0:00:0\d.* until 21:10 to 21:12 .*\./net.*…", drawn)
+        assert ("━" in drawn) is has_bar
+
+
+def test_a_log_has_no_bars_at_its_end() -> None:
+    stream = io.StringIO()
+    with board.display(Console(file=stream, width=120)):
+        board.expect("load", 1)
+    assert stream.getvalue().strip() == "load: 1 to do"

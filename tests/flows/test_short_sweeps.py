@@ -10,9 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
+from typer import Exit
 
 from flows import complete_sweep
 from flows import sweep as sweeps
+from flows.cli.sweep import _print_end
+from flows.cli.sweep_output import end_as_json
 from flows.device_selection import SweepRequest, choose_devices
 from flows.json_log import set_up_json_log
 from flows.progress import board
@@ -27,6 +30,7 @@ from tasks.measure.prepare import ExportStatus, Runners
 from tasks.measure.sweep_file import read_sweep
 from tasks.measure.sweep_night import sweep_night
 from tasks.measure.sweep_plan import SweepPlan
+from tasks.store.skipped import read_skipped
 from tasks.store.workspace import Workspace
 from tests.fixtures.command import Command, run_python
 from tests.fixtures.http_server import PASSWORD, webhook
@@ -176,6 +180,33 @@ def test_verdicts_are_reported_also_if_the_noise_of_the_devices_cannot_be_read(
     assert again.is_failed()
     assert "; the noise of the devices could not be read: " in str(again.message)
     assert "verdicts could not" not in str(again.message)
+
+
+def test_a_sweep_without_a_session_ends_with_its_failed_exports_and_skips(
+    stand_in_farm: StandInFarm, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.dispatch.build_runners", lambda *_: Runners())
+    # given a sweep of delegates that this machine has no runner for, of which one does not exist
+    stand_in_farm.sweep_file.write_text(f"{SWEEP}delegates: ['no_module:make', mlx]\n", encoding="utf-8")
+    ended = stand_in_farm.sweep()
+    end = state_data(ended)
+    assert ended.is_failed()
+    sessions, report = end.lines
+    why = "cannot export linear@delegate=no_module:make as fp32: module no_module not found"
+    assert sessions.startswith(f"sessions: nothing to do; {why}")
+    assert "; skipped: here: no_module:make: your own partitioner needs a registered runner" in sessions
+    assert "could not be" not in sessions
+    assert report == "no session was recorded, so there is no report"
+    # then the terminal and the document state the same, and what was skipped is kept with the failed export first
+    workspace = Workspace(stand_in_farm.data_dir)
+    with pytest.raises(Exit) as left:
+        _print_end(end, True, "text", False, workspace)
+    assert left.value.exit_code == 1
+    assert capsys.readouterr().out.splitlines()[-2:] == end.lines
+    assert json.loads(end_as_json(end, 1, workspace))["cells"] == []
+    (file,) = workspace.store.skipped_files()
+    reasons = [each.reason for each in read_skipped(workspace.store, file).models]
+    assert sum(reason.startswith(why) and "needs a registered runner" in reason for reason in reasons) == 1
 
 
 def test_a_sweep_with_nothing_left_ends_as_its_flow_does_until_something_changes(

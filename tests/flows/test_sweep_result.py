@@ -67,6 +67,13 @@ def test_the_message_has_headline_counts_regressions_devices_and_link(
     assert page == "page: https://farm.example/farm/nights/2026-11-21.html"
 
 
+def test_what_devices_cannot_run_is_in_the_last_line_and_is_no_failure(tmp_path: Path) -> None:
+    result = result_of(Workspace(tmp_path), [], DeviceTally("pixel-1", succeeded=5))
+    result = replace(result, not_planned=["pixel-1: openvino: no library"], skipped={("toy", "fp16"): "no part"})
+    assert result.sessions_line == ("sessions: 5 succeeded; skipped: toy fp16 (no part), pixel-1: openvino: no library")
+    assert not result.is_bad
+
+
 def test_a_model_that_failed_is_in_title_message_and_end_state_once_for_each_reason(tmp_path: Path) -> None:
     # given a model that could not be exported, on a device that was lost afterwards, and on two others
     why = "cannot export conv as fp32: ValueError: no weights"

@@ -12,7 +12,8 @@ from rich.console import Console
 
 from flows.progress import Board
 from flows.server.settings import set_up_log
-from flows.terminal import show, show_pieces
+from flows.terminal import show, show_pieces, show_table
+from tasks.results.text import Toned
 from tests.fixtures.command import Command, Etfarm, run_python
 from tests.fixtures.paths import ROOT
 from tests.fixtures.report import report_of
@@ -38,6 +39,27 @@ def test_lines_and_pieces_are_printed_without_what_acts(capsys: pytest.CaptureFi
     printed = capsys.readouterr()
     assert (ACTING.search(printed.out + printed.err), printed.err.count("\n")) == (None, 1)
     assert printed.out == f"{SHOWN}\ufffd\nmore\n"
+
+
+def test_only_words_of_the_farm_are_colored_and_lines_fit_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    show(f"failed: {BAD} with a long reason")
+    show_table([(Toned(f"slower {BAD}", "bad"), "  ", BAD)])
+    first, second, table = capsys.readouterr().out.split("\n", 2)
+    assert first.startswith("\x1b[31mfailed\x1b[0m: a\ufffd[31mred")
+    assert second == "  long reason"
+    assert table == f"\x1b[31mslower {SHOWN} \x1b[0m  {SHOWN} \n"
+    # and not where colours are not wanted
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        monkeypatch.setenv(name, value)
+        show("failed: x")
+        assert capsys.readouterr().out == "failed: x\n"
+        monkeypatch.delenv(name)
 
 
 def test_rows_are_printed_and_written_without_what_acts_and_lose_nothing_else(

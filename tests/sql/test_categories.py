@@ -31,6 +31,7 @@ def category_of(name: str) -> str | None:
         ("Batch Matrix Multiply (NC, BF16_F32) GEMM #1", "Batch Matrix Multiply", "NC", "BF16_F32", "GEMM"),
         ("Scaled Dot-Product Attention (NHTC, F32) #1", "Scaled Dot-Product Attention", "NHTC", "F32", None),
         ("(unnamed)", "(unnamed)", None, None, None),
+        ("conv (NC, F32) GEMM #1 [estimate]", "conv [estimate]", "NC", "F32", "GEMM"),
         ("conv2d_1 [a/b] (x) (y)", "conv2d_1 [a/b] (x) (y)", None, None, None),
     ],
 )

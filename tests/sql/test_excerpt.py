@@ -16,7 +16,7 @@ VIEWS = (
     "session_latency", "session_overview", "session_conditions", "session_readiness", "failed_session", "cell_overview",
     "cell_accuracy", "operator_time", "module_time", "operator_source", "operator_delegation", "portable_weight",
     "kernel_use", "sme2_speedup", "sme2_coverage", "bottleneck_shift", "thread_scaling", "layer_drift",
-    "generation_speed",
+    "generation_speed", "delegate_comparison",
 )  # fmt: skip
 
 

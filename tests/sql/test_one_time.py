@@ -16,6 +16,7 @@ from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, BundleMaker, Exe
 PARTS = {
     "operator_time": "SELECT model, sum(time_ms), sum(share) FROM operator_time",
     "category_share": "SELECT model, sum(time_ms), sum(share) FROM category_share",
+    "_time_part": "SELECT model, sum(time_ms), sum(share) FROM _time_part JOIN cell USING (cell_id)",
     "portable_weight": "SELECT model, sum(execute_ms), count(*) FROM portable_weight",
 }
 TIMES = {
@@ -56,6 +57,9 @@ def test_all_parts_add_up_to_one_time_of_the_cell_everywhere(cells: list[list[li
         assert maker.ask("SELECT session_id FROM session_latency WHERE unattributed_share NOT BETWEEN 0 AND 1") == []
 
 
+MIDDLE = ("_in_middle_half", "_interquartile_mean")
+
+
 def test_the_middle_half_is_the_same_in_python_and_in_sql() -> None:
     text = """
     SELECT list(slot ORDER BY ns, slot) FROM (
@@ -64,12 +68,14 @@ def test_the_middle_half_is_the_same_in_python_and_in_sql() -> None:
     )
     """
     with duckdb.connect() as connection:
-        connection.execute(*[file.text for file in macros() if file.name == "_in_middle_half"])
+        connection.execute("".join(file.text for file in macros() if file.name in MIDDLE))
 
         @given(st.lists(st.integers(0, 50), min_size=1, max_size=60))
         def each(values: list[int]) -> None:
             [(of_sql,)] = connection.execute(text, {"values": values}).fetchall()
             assert of_sql == interquartile_indices(values).tolist()
+            [(mean,)] = connection.execute("SELECT _interquartile_mean($values)", {"values": values}).fetchall()
+            assert mean == pytest.approx(interquartile_mean(values))
 
         each()
 

@@ -201,7 +201,7 @@ ANSWERS: list[tuple[str, dict[str, str], str, list[Any]]] = [
         [(moment, owner, size * MIB, of_files * MIB, total * MIB)
          for moment, total, temporary in (("first run", 96, []), ("peak", 100, [("temporary", 4, 0)]))
          for owner, size, of_files in (
-             ("program file", 28, 28), ("packed weights", 28, 0), ("runner and libraries", 25, 22),
+             ("program file", 28, 28), ("packed weights", 28, 0), ("start-up and libraries", 25, 22),
              ("planned arenas", 9, 0), ("first run", 6, 0), *temporary)]),
     ("where-sme2-brings-nothing", {"device": "pairs"}, "model speedup", [("loses", 0.5), ("same", 1)]),
     # an emulated device has calls, and no times

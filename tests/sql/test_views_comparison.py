@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from flows.sweep_result import read_noise_lines
-from flows.warehouse.readable import ask_warehouse
+from flows.warehouse.readable import ask_warehouse, warehouse_reader
 from sql.warehouse import writing
 from tasks.maintain.check import check_aggregates
 from tasks.maintain.forget import forget_sessions
+from tasks.results.devices import noise_lines
 from tasks.results.reader import open_reader
 from tasks.results.series import SeriesNightRow, SeriesRow
 from tasks.store.workspace import Workspace
@@ -133,8 +134,23 @@ def test_a_step_is_a_regression_at_once_only_if_these_two_files_differ_the_same_
     asked = "SELECT model, verdict, day(baseline_to), reason FROM verdict WHERE day(night) = 5"
     verdicts = {model: (verdict, day, reason) for model, verdict, day, reason in farm.ask(asked)}
     assert {model: verdicts[model][:2] for model in CASES} == {model: (case[3], 4) for model, case in CASES.items()}
-    figures = "+10.00 % (+9.78 to +10.22 %; 8 and 8 sessions) against model and runner of 2026-11-04"
+    figures = "+10.00 % (+9.78 to +10.22 %; 1 ms -> 1.1 ms, 8 and 8 sessions) against model and runner of 2026-11-04"
     assert f"{figures}, measured interleaved" in verdicts["both files"][2]
+
+
+def test_a_ratio_is_the_quotient_of_the_times_beside_it_wherever_it_stands(farm: BundleMaker) -> None:
+    for before, after, source in (
+        ("before_ms", "after_ms", "verdict"),
+        ("baseline_value", "compared_value", "metric_verdict"),
+        ("baseline_value", "value", "incident_part"),
+        ("baseline_value", "value", "_shown_verdict"),
+    ):
+        other = f"abs({before} * ratio / {after} - 1) > 1e-6 AND NOT contains(reason, 'state')"
+        assert farm.ask(f"SELECT * FROM {source} WHERE {other}") == [], source
+    # and a comparison that decided is marked, beside the time of the night itself
+    asked = "SELECT round(time_ms, 1), round(before_ms, 1), round(after_ms, 1) FROM verdict"
+    marked = f"{asked} WHERE measured_again AND model = 'hot' AND is_newest"
+    assert farm.ask(marked) == [(1.3, 1.0, 1.1)]
 
 
 def test_the_result_is_a_row_and_neither_side_counts_as_latency(farm: BundleMaker) -> None:
@@ -193,6 +209,8 @@ def test_a_device_whose_noise_doubles_or_that_was_busy_is_named(farm: BundleMake
     # and a busy device is named unless its own threads made the load
     (line,) = read_noise_lines("smoke-2026-11-20", workspace)
     assert line.startswith("busy was busy before its sessions: load 6.0 on 4 cores")
+    with warehouse_reader(workspace) as reader:
+        assert any("noise 1.2 %" in line for line in noise_lines(reader, night="2026-11-07"))
 
 
 def test_a_comparison_knows_the_two_states_that_the_nights_of_its_series_showed(farm: BundleMaker) -> None:

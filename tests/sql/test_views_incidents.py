@@ -5,7 +5,8 @@ import re
 from datetime import date
 from typing import Any
 
-from tasks.results.incidents import find_incident, read_incidents
+from tasks.results.incident_lookup import find_incident
+from tasks.results.incidents import read_incidents
 from tasks.results.reader import open_reader
 from tasks.results.table import Cell
 from tasks.results.text import plain_text
@@ -127,11 +128,14 @@ def test_the_farm_is_measured_each_week_where_nothing_changed(maker: BundleMaker
 
 def test_a_model_that_fails_names_the_commits_since_the_last_night_that_had_a_result(maker: BundleMaker) -> None:
     week_of(maker, 2, sessions=5, sweep__source=source("0"))
-    failed_night_of(maker, 3, sweep__source=source("a0"))
+    for threads in (1, 4):
+        failed_night_of(maker, 3, threads=threads, sweep__source=source("a0"))
     maker.load()
     with open_reader(maker.warehouse) as reader:
         (incident,) = read_incidents(reader)
     assert (incident.kind, incident.subject) == ("failure", "toy")
+    # and states the sessions of all its series, as its reason has those of one
+    assert (incident.series, incident.failed_sessions, incident.reason[:8]) == (2, 16, "8 of 8 s")
     assert [each["author"] for each in incident.commits or []] == ["Author a"]
     # and the table of incidents has the reason
     changed = plain_text(incident.changed_cell(Cell("")).text)

@@ -26,6 +26,7 @@ JUDGED = [
 VERDICTS_TO_ADD = next(file.text for file in sql_files("loading") if file.name == "verdicts_to_add")
 ADDED = (
     "baseline_cell", "sweep_id", "changed", "night_before", "value_before", "cell_before", "noise_floor_change",
+    "measured_later",
 )  # fmt: skip
 
 

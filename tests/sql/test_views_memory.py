@@ -58,20 +58,20 @@ def owners(farm: BundleMaker, model: str, moment: str) -> dict[str, float]:
 
 def test_each_owner_has_what_is_planned_stored_or_measured_of_it(farm: BundleMaker) -> None:
     # a mapped program has its pages, and constants are among them
-    loaded = {"runner and libraries": 23, "program file": 30, "planned arenas": 10, "packed weights": 29}
+    loaded = {"start-up and libraries": 23, "program file": 30, "planned arenas": 10, "packed weights": 29}
     assert owners(farm, "mapped", "load") == loaded
-    after = loaded | {"runner and libraries": 25, "first run": 6}
+    after = loaded | {"start-up and libraries": 25, "first run": 6}
     assert owners(farm, "mapped", "first run") == after
     assert owners(farm, "mapped", "peak") == after | {"temporary": 10}
     assert owners(farm, "mapped", "end") == after | {"recording": 3}
     # one that was read has its constants in memory of its own
-    read = {"runner and libraries": 53, "planned arenas": 10, "constants": 2, "packed weights": 27}
+    read = {"start-up and libraries": 53, "planned arenas": 10, "constants": 2, "packed weights": 27}
     assert owners(farm, "read", "load") == read
     # unless it was mapped, and no session listed its pages, such as on macOS
-    unlisted = {"runner and libraries": 53, "planned arenas": 10, "packed weights": 29}
+    unlisted = {"start-up and libraries": 53, "planned arenas": 10, "packed weights": 29}
     assert owners(farm, "unlisted@load=mmap", "load") == unlisted
     # and without a plan, what the load added has no owner
-    assert owners(farm, "unread", "load") == {"runner and libraries": 53, "unattributed": 39}
+    assert owners(farm, "unread", "load") == {"start-up and libraries": 53, "unattributed": 39}
     # and an older runner, which did not report the memory before the load, is not listed
     assert farm.ask("SELECT count(*) FROM memory_use WHERE model = 'older'") == [(0,)]
 

@@ -61,12 +61,12 @@ def test_each_view_and_each_macro_is_the_only_thing_in_a_file_of_its_name() -> N
 def test_a_transaction_is_stored_only_if_it_ended_without_an_error(warehouse: Path) -> None:
     add_sweep(warehouse, "kept")
     with contextlib.suppress(KeyError), writing(warehouse) as connection:
-        connection.execute("INSERT INTO sweep VALUES ('lost', 'smoke', NULL)")
+        connection.execute("INSERT INTO sweep (sweep_id, name, night) VALUES ('lost', 'smoke', NULL)")
         raise KeyError
     # and rows that do not fit are all refused
     refused = r"warehouse\.duckdb: rows were refused \(Constraint Error: .*duplicate key"
     with pytest.raises(RowsRefused, match=refused), writing(warehouse) as connection:
-        connection.execute("INSERT INTO sweep SELECT 'a', 'smoke', NULL FROM range(2)")
+        connection.execute("INSERT INTO sweep (sweep_id, name, night) SELECT 'a', 'smoke', NULL FROM range(2)")
     assert sweeps(warehouse) == ["kept"]
 
 
@@ -94,7 +94,9 @@ def test_a_full_disk_is_reported_in_one_sentence_and_loses_nothing(full_disk: Pa
     add_sweep(path, "kept")
     sentence = r"w\.duckdb: the warehouse could not be written[^\n]*$"
     with pytest.raises(WarehouseError, match=sentence), writing(path) as connection:
-        connection.execute("INSERT INTO sweep SELECT gen_random_uuid(), repeat('x', 100), NULL FROM range(100_000)")
+        connection.execute(
+            "INSERT INTO sweep (sweep_id, name) SELECT gen_random_uuid(), repeat('x', 100) FROM range(100_000)"
+        )
     assert sweeps(path) == ["kept"]
 
 
@@ -152,7 +154,7 @@ def test_an_older_warehouse_is_brought_up_to_date_and_keeps_its_rows_and_one_tha
     monkeypatch.setattr(schema, "migrations", lambda: (*before, newer))
     for number in range(2):
         with writing(warehouse) as connection:
-            connection.execute("INSERT INTO sweep VALUES (?, 'smoke', NULL, 'better')", [f"new {number}"])
+            connection.execute("INSERT INTO sweep (sweep_id, name, mood) VALUES (?, '', 'better')", [f"new {number}"])
     rows = [("new 0", "better"), ("new 1", "better"), ("old", "fine")]
     assert query(warehouse, "SELECT sweep_id, mood FROM sweep ORDER BY 1")[1] == rows
 
@@ -170,6 +172,7 @@ def test_views_and_categories_are_renewed_when_the_farm_has_others(warehouse: Pa
 
 
 @pytest.mark.thorough
+@pytest.mark.long
 def test_a_reader_of_a_warehouse_of_another_version_sees_this_versions_views(warehouse: Path) -> None:
     add_sweep(warehouse, "old")
     with duckdb.connect(str(warehouse)) as connection:

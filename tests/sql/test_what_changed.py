@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tasks.results.sentences import describe_changes
-from tests.fixtures.nights import fields_of, night_of
+from tests.fixtures.nights import fields_of, night_of, week_of
 from tests.fixtures.warehouse import BundleMaker
 
 OLD, NEW = "1a2b3c4" + 33 * "0", "5d6e7f8" + 33 * "0"
@@ -110,3 +110,20 @@ def test_of_two_starts_in_a_night_the_newer_one_is_compared_and_conditions_by_th
     expected = {name: (4, named) for name, (*_, named) in starts.items()}
     # and neither the hottest sessions nor the last ones count as a change of conditions
     assert changed == expected | {"middle": (8, None)}
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.25])
+def test_a_commit_after_the_first_night_of_a_step_is_not_named(maker: BundleMaker, factor: float) -> None:
+    # given a step with the commit of Dee, and an unrelated commit of Eli the night after
+    week_of(maker, 4, sessions=5, **source(OLD, author="Ada"))
+    for day, author in ((5, "Dee"), (6, "Eli"), (7, "Eli")):
+        commit = source(f"{day}" * 40, author=author)
+        night_of(maker, day, factor, model__pte_sha256=f"p{day}", **commit)
+    maker.load()
+    # then every night of the step names Dee, in the view as in the reader's verdicts
+    named = {".pte file, commit 1a2b3c4 by Ada -> 5555555 by Dee"}
+    for view in ("verdict", "_shown_verdict"):
+        metric = "TRUE" if view == "verdict" else "metric = 'latency'"
+        nights = maker.ask(f"SELECT day(night), changed FROM {view} WHERE since IS NOT NULL AND {metric}")
+        assert {day for day, _ in nights} == {5, 6, 7}
+        assert {describe_changes(changes) for _, changes in nights} == named

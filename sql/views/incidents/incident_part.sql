@@ -1,4 +1,4 @@
--- Reads: comparison_result, incident_series, series_verdict, series
+-- Reads: incident_series, _compared_verdict, series
 -- What incidents consist of: one row per figure of a series on a device that one made worse, with the figures of the
 -- night that confirmed it.
 CREATE OR REPLACE VIEW incident_part AS
@@ -13,10 +13,10 @@ SELECT
     state,
     -- Figure of the night in the unit of the metric, see `metric_verdict`; where a comparison decided, the time of its
     -- side B.
-    coalesce(time_b, value) AS value,
-    -- Figure of before: the median of the baseline nights, or that of the other side of a comparison of the same night.
-    CASE WHEN metric = 'latency' THEN coalesce(time_b, value) / ratio ELSE baseline_value END AS baseline_value,
-    -- value / baseline_value; NULL without a baseline.
+    value,
+    -- Figure of before: the median of the baseline nights, or where a comparison decided, the time of its side A.
+    baseline_value,
+    -- value / baseline_value, or within the states of the device that reason names; NULL without a baseline.
     ratio,
     -- Lower end of the 95 % interval of the ratio; NULL if there is none.
     low,
@@ -49,6 +49,5 @@ SELECT
     -- Whether these are all; NULL if commits is.
     has_all_commits
 FROM incident_series
-JOIN series_verdict USING (series_id, device, metric, night)
-JOIN series USING (series_id)
-LEFT JOIN (SELECT comparison, time_b FROM comparison_result) USING (comparison);
+JOIN _compared_verdict USING (series_id, device, metric, night)
+JOIN series USING (series_id);

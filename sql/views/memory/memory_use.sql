@@ -96,7 +96,7 @@ SELECT
     COLUMNS(_cell_name()),
     -- load (the method is loaded), first run (after it), peak (the largest until then) or end (after the last run).
     moment,
-    -- runner and libraries (before the load, and mapped pages of libraries); program file (its mapped pages); planned
+    -- start-up and libraries (before the load, and mapped pages of libraries); program file (its mapped pages); planned
     -- arenas; constants (read into memory); packed weights (what the load adds beyond these: weights as delegates store
     -- them, and their graphs); first run (what it adds: workspaces of delegates, temporary memory of kernels);
     -- temporary (at the peak only); recording (of the ETDump, at the end only); or unattributed.
@@ -127,7 +127,7 @@ CROSS JOIN LATERAL (
         [
             {
                 place: 1,
-                owner: 'runner and libraries',
+                owner: 'start-up and libraries',
                 bytes: runner + file - program_pages,
                 file_bytes: file - program_pages
             },

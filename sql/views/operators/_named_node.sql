@@ -4,8 +4,10 @@ CREATE OR REPLACE VIEW _named_node AS
 SELECT
     node_id,
     kind,
-    -- Name with layout, data types and kernel, without its number; Unattributed for the time of no operator.
+    -- Name with layout, data types and kernel, without its number; Unattributed for the time of no operator. Estimated
+    -- operators are one, since only their sum was measured.
     CASE
+        WHEN _is_estimate(operator) THEN 'Core ML delegate'
         WHEN _is_operator(kind) THEN _operator_name(operator, layout, data_type, microkernel) ELSE 'Unattributed'
     END AS operator,
     -- Convolution, GEMM, Data Movement, Elementwise or Other (sql/seeds/operator_category.csv); Unattributed is the

@@ -1,5 +1,6 @@
 -- Reads: session_node, node, model, operator_category
--- Operators that have no row in sql/seeds/operator_category.csv and therefore count as Other.
+-- Operators that have no row in sql/seeds/operator_category.csv and therefore count as Other; not estimated ones, of
+-- which only the sum was measured.
 CREATE OR REPLACE VIEW unknown_operator AS
 SELECT
     -- Name of the operator, as a row of the table would have it.
@@ -14,6 +15,7 @@ FROM session_node
 JOIN node USING (node_id)
 JOIN model USING (model_id)
 WHERE _is_operator(kind)
+    AND NOT _is_estimate(operator)
     AND NOT EXISTS (
         FROM operator_category AS category WHERE category.operator = node.operator AND category.kind = node.kind
     )

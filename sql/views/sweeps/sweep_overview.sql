@@ -4,7 +4,7 @@ CREATE OR REPLACE VIEW sweep_overview AS
 -- Models are counted apart: a count of names over all sessions takes twice as long.
 WITH
 measured AS (
-    SELECT sweep_id, count(DISTINCT model.name) FILTER (NOT _is_roof(model.name)) AS models
+    SELECT sweep_id, count(DISTINCT _without_delegate(model.name)) FILTER (NOT _is_roof(model.name)) AS models
     FROM (SELECT DISTINCT sweep_id, model_id FROM session)
     JOIN model USING (model_id)
     GROUP BY sweep_id
@@ -24,14 +24,16 @@ SELECT
     sum(discarded)::BIGINT AS discarded,
     -- Number of devices.
     count(DISTINCT device.name) AS devices,
-    -- Number of models.
+    -- Number of models, each counted once for all its delegates.
     models,
     -- Start of the first session, UTC.
     min(started_at) AS started_at,
     -- End of the last session, UTC.
-    max(ended_at) AS ended_at
+    max(ended_at) AS ended_at,
+    -- The day on which the night was measured, if that was later; NULL otherwise.
+    CASE WHEN sweep.measured_later THEN max(started_at)::DATE END AS measured_later
 FROM _sweep_device
 JOIN sweep USING (sweep_id)
 JOIN device USING (device_id)
 JOIN measured USING (sweep_id)
-GROUP BY sweep_id, sweep.name, sweep.night, models;
+GROUP BY sweep_id, sweep.name, sweep.night, sweep.measured_later, models;

@@ -1,42 +1,35 @@
--- Reads: series_verdict, comparison_result, series, series_cause, _cell_facts, incident_series
+-- Reads: _compared_verdict, series_verdict, series, series_cause, _cell_facts, incident_series
 -- What pages show of the verdicts: every one on latency, and the changes of other metrics, suspected ones only for the
 -- worse. The size of a .pte file and its planned memory are listed once, not for each series that runs it.
 CREATE OR REPLACE VIEW _shown_verdict AS
 WITH
 judged AS (
     SELECT
-        series_verdict.* EXCLUDE (
-            value, baseline_value, comparison, changed, night_before, value_before, cell_before, noise_floor_change
+        compared.* EXCLUDE (
+            comparison, changed, night_before, value_before, cell_before, noise_floor_change
         ),
         model,
         precision,
         variant,
         threads,
-        -- Where a comparison decided, the times are those of its sides, as the cause is.
-        coalesce(time_b, series_verdict.value) AS value,
-        CASE
-            WHEN metric = 'latency' THEN coalesce(time_b, series_verdict.value) / series_verdict.ratio
-            ELSE series_verdict.baseline_value
-        END AS baseline_value,
         CASE WHEN metric = 'latency' THEN cause END AS cause
-    FROM series_verdict
+    FROM _compared_verdict AS compared
     JOIN series USING (series_id)
     LEFT JOIN series_cause USING (series_id, device, night)
-    LEFT JOIN (SELECT comparison, time_b FROM comparison_result) USING (comparison)
     WHERE metric = 'latency'
         OR verdict IN ('regression', 'improvement', 'suspected')
         OR starts_with(verdict, 'device')
     QUALIFY metric NOT IN ('.pte size', 'planned memory')
         OR row_number() OVER (
-            PARTITION BY sweep_id, night, metric, model, precision, series_verdict.baseline_value, value
+            PARTITION BY sweep_id, night, metric, model, precision, baseline_value, value
             ORDER BY device, threads, variant
         ) = 1
 )
 SELECT
-    * EXCLUDE (facts_now, facts_before, incident),
+    * EXCLUDE (facts_now, facts_before, incident, first_cell),
     incident.incident_id AS incident_id,
-    -- What differs between the last good night and the onset of the incident, or else from the night baseline_to, see
-    -- _changes; NULL if nothing does.
+    -- What differs between the last good night and the onset of the incident, or else between the nights baseline_to
+    -- and since, see _changes; NULL if nothing does.
     _changes(facts_before, facts_now) AS changed,
     -- Sorts the worst first.
     row(
@@ -55,7 +48,8 @@ SELECT
 FROM (
     SELECT
         *,
-        (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = coalesce(incident.cell, judged.cell)) AS facts_now,
+        (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = coalesce(incident.cell, first_cell, judged.cell))
+            AS facts_now,
         (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = coalesce(incident.good_cell, baseline_cell))
             AS facts_before
     FROM (
@@ -73,7 +67,17 @@ FROM (
                     AND onset.onset <= judged.night
                     AND (onset.closed_on IS NULL OR onset.closed_on > judged.night)
                     AND NOT list_contains(onset.good_nights, judged.night)
-            ) AS incident
+            ) AS incident,
+            -- A commit of a later night did not make the step.
+            (
+                SELECT onset.cell
+                FROM series_verdict AS onset
+                WHERE onset.series_id = judged.series_id
+                    AND onset.device = judged.device
+                    AND onset.metric = judged.metric
+                    AND onset.night = judged.since
+                    AND onset.night > judged.baseline_to
+            ) AS first_cell
         FROM judged
     ) AS judged
 );

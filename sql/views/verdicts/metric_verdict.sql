@@ -1,9 +1,9 @@
--- Reads: series_verdict, series, _newest_night
+-- Reads: _compared_verdict, series, _newest_night
 -- Whether any figure of each series on each device got worse: one row per metric and night, judged with the nights
 -- before it. The rows of the metric latency are those of `verdict`. A night without a figure has no row.
 CREATE OR REPLACE VIEW metric_verdict AS
 SELECT
-    series_verdict.night,
+    verdict.night,
     device,
     model,
     precision,
@@ -20,18 +20,24 @@ SELECT
     verdict,
     -- Mean of the middle half of the night's sessions: nanoseconds of a time, bytes of memory and size, 0 to 1 of a
     -- share or coverage, the absolute error of an output.
-    value,
-    -- Median of the baseline nights, in the unit of value, or value / ratio where the reason names another comparison;
-    -- NULL without a baseline.
+    night_value AS value,
+    -- What it was compared with, in the unit of value: the median of the baseline nights, or the time of the old side
+    -- where measured_again; NULL without a baseline.
     baseline_value,
-    -- value / baseline_value; NULL without a baseline and where that is 0.
+    -- What was compared with it: value, or the time of the new side where measured_again.
+    verdict.value AS compared_value,
+    -- Whether a comparison of the night decided, in which model and runner of the last good night and of this one were
+    -- measured again, interleaved: ratio and both figures of it are then of these sessions.
+    verdict.sessions_a IS NOT NULL AS measured_again,
+    -- compared_value / baseline_value, of a device with two states within each; NULL without a baseline and where that
+    -- is 0.
     ratio,
     -- Lower end of the 95 % interval of the ratio; NULL if there is none.
     low,
     -- Upper end of the 95 % interval of the ratio; NULL if there is none.
     high,
-    -- What differs from the last night of the baseline, as a list of {fact, before, after}, see `verdict`; NULL if
-    -- nothing does.
+    -- What differs between the last night of the baseline and the night since (else this one), as a list of {fact,
+    -- before, after}, see `verdict`; NULL if nothing does.
     changed,
     -- The verdict in a sentence, with both figures.
     reason,
@@ -55,13 +61,16 @@ SELECT
     -- is 0.
     noise_floor,
     -- Whether the night is the newest of its series on its device; nights without a usable figure count too.
-    series_verdict.night = newest.night AS is_newest,
+    verdict.night = newest.night AS is_newest,
+    -- The day on which the night was measured, if that was later (`etfarm sweep --night A..B`): it raises no alarm.
+    -- NULL otherwise.
+    measured_later,
     sweep_id,
     series_id,
     -- Id of the cell, 16 hexadecimal digits: equal only for sessions of one content (see cell_overview), and the same
     -- in every warehouse.
     cell,
     baseline_cell
-FROM series_verdict
+FROM _compared_verdict AS verdict
 JOIN series USING (series_id)
 JOIN _newest_night AS newest USING (series_id, device);

@@ -16,15 +16,23 @@ SELECT
     verdict,
     -- The time of the night in milliseconds, that of its newest cell; NULL without a session that counts.
     value / 1e6 AS time_ms,
-    -- Time of the night over the median of its baseline nights: above 1 is slower; where a comparison of the same night
-    -- confirmed a change, the ratio that it measured. NULL without a baseline.
+    -- What it was compared with: the median of its baseline nights, or the time of the old side where measured_again.
+    -- NULL without a baseline.
+    baseline_value / 1e6 AS before_ms,
+    -- What was compared with it: time_ms, or the time of the new side where measured_again.
+    compared_value / 1e6 AS after_ms,
+    -- after_ms / before_ms, of a device with two states within each: above 1 is slower. NULL without a baseline.
     ratio,
+    -- Whether a comparison of the night decided, in which model and runner of the last good night and of this one were
+    -- measured again, interleaved: ratio and both times of it are then of these sessions, and not of time_ms.
+    measured_again,
     low,
     high,
-    -- What differs from the night baseline_to, as a list of {fact, before, after}: files and model source (the first
-    -- digits of their hashes), versions, device, commit of the sweep file, temperature (in C, by more than 5),
-    -- governor, power. NULL if nothing differs. before and after are NULL if they are unknown. They are equal for an
-    -- unchanged source of a changed file, and for a commit with uncommitted changes, which a fact of that name states.
+    -- What differs between the night baseline_to and the night since (else this one), as a list of {fact, before,
+    -- after}: files and model source (the first digits of their hashes), versions, device, commit of the sweep file,
+    -- temperature (in C, by more than 5), governor, power. NULL if nothing differs. before and after are NULL if they
+    -- are unknown. They are equal for an unchanged source of a changed file, and for a commit with uncommitted changes,
+    -- which a fact of that name states.
     changed,
     -- Which operators differ from the last good night, and what each adds in milliseconds; with what is unexplained
     -- they add up to the change. Where the time did not change: operators that did, with what all operators share
@@ -48,6 +56,7 @@ SELECT
     -- How noisy the device was in the night, see `device_noise`; NULL where it was not measured.
     device_noise,
     is_newest,
+    measured_later,
     sweep_id,
     series_id,
     cell,

@@ -1,14 +1,20 @@
 """Describe a lowered method: operators in delegates, and portable ones with the reason."""
 
+import io
 import logging
 import operator
+import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 _PARTITIONER_LOGGER = "executorch.backends.xnnpack.partition"
 _NO_RULE = "XNNPACK's partitioner has no rule for this operator"
+_NOT_OPENVINO = "OpenVINO's partitioner does not support this operator"
+_OPENVINO_REFUSED = re.compile(r"^Op not supported: +torch\.ops\.(\S+)$", re.MULTILINE)
+"""What it prints of each node; it logs nothing."""
 _IN_BF16 = {
     "abs.default", "add.Tensor", "addmm.default", "cat.default", "clamp.default", "clone.default",
     "_clone_dim_order.default", "constant_pad_nd.default", "div.Tensor", "exp.default", "gelu.default",
@@ -22,8 +28,12 @@ Operators = dict[str, Any]
 """The part of export.json about a method."""
 
 
-def count_operators(graph_module: Any, delegated: "Counter[str]", portable_nodes: list[tuple[str, str]]) -> None:
-    """Add operators inside delegates to `delegated`, others as (node, operator) to `portable_nodes`; enter branches."""
+def count_operators(
+    graph_module: Any, delegated: "dict[str, Counter[str]]", portable_nodes: list[tuple[str, str]]
+) -> None:
+    """Add operators inside delegates to `delegated`, by the id of their backend, others as (node, operator) to
+    `portable_nodes`; enter branches.
+    """
     import torch
     from executorch.exir.lowered_backend_module import LoweredBackendModule
 
@@ -31,7 +41,7 @@ def count_operators(graph_module: Any, delegated: "Counter[str]", portable_nodes
         if node.op == "get_attr":
             part = getattr(graph_module, node.target)
             if isinstance(part, LoweredBackendModule):
-                delegated.update(
+                delegated.setdefault(part.backend_id, Counter()).update(
                     operator_name(inner.target)
                     for inner in part.original_module.graph.nodes
                     if inner.op == "call_function" and inner.target is not operator.getitem
@@ -57,12 +67,12 @@ def list_operators(
     portable: "Counter[str]",
     portable_nodes: list[tuple[str, str]],
     reasons: dict[str, list[str]],
-    with_rule: set[str],
+    with_rule: set[str] | None,
 ) -> Operators:
     """Return the operators of a method, the most frequent first, and why the portable ones were not delegated.
 
     `delegated` and `portable` count operators, `portable_nodes` are (node, operator), `reasons` those of
-    `partitioner_reasons`, and `with_rule` the operators for which the partitioner has a rule.
+    `partitioner_reasons`, and `with_rule` the operators for which XNNPACK's partitioner has a rule, None without it.
     """
 
     def by_count(counts: "Counter[str]") -> list[tuple[str, int]]:
@@ -73,9 +83,11 @@ def list_operators(
         node_reasons = [
             each for node, operator_name in portable_nodes if operator_name == name for each in reasons.get(node, [])
         ]
-        if all_reasons := node_reasons or reasons.get(name, []):
-            return "; ".join(dict.fromkeys(all_reasons))
-        return None if name.split(".", 1)[-1] in with_rule else _NO_RULE
+        all_reasons = node_reasons or [each for each in reasons.get(name, []) if each != _NOT_OPENVINO]
+        if with_rule is not None and not all_reasons and name.split(".", 1)[-1] not in with_rule:
+            all_reasons = [_NO_RULE]
+        refused = [_NOT_OPENVINO] if _NOT_OPENVINO in reasons.get(name, []) else []
+        return "; ".join(dict.fromkeys([*refused, *all_reasons])) or None
 
     return {
         "delegated": [{"operator": name, "count": count} for name, count in by_count(delegated)],
@@ -102,7 +114,10 @@ def make_partitioner(*, with_bf16: bool) -> Any:
 
 @contextmanager
 def partitioner_reasons() -> Iterator[dict[str, list[str]]]:
-    """Yield a mapping that fills during the block: name of a refused node or operator -> the partitioner's reasons."""
+    """Yield a mapping that fills during the block: name of a refused node or operator -> the partitioners' reasons.
+
+    Those of OpenVINO are complete only after the block.
+    """
     reasons: dict[str, list[str]] = {}
 
     class Listener(logging.Handler):
@@ -119,9 +134,14 @@ def partitioner_reasons() -> Iterator[dict[str, list[str]]]:
     partitioner.addHandler(listener)
     partitioner.setLevel(logging.DEBUG)
     partitioner.propagate = False
+    log, printed = sys.stdout, io.StringIO()  # in the process of an export, stdout is its log
     try:
-        yield reasons
+        with redirect_stdout(printed):
+            yield reasons
     finally:
+        log.write(printed.getvalue())
+        for name in _OPENVINO_REFUSED.findall(printed.getvalue()):
+            reasons.setdefault(name, []).append(_NOT_OPENVINO)
         partitioner.removeHandler(listener)
         partitioner.setLevel(before[0])
         partitioner.propagate = before[1]

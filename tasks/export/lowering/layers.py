@@ -6,14 +6,14 @@ or a look-up takes as its weights.
 
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from tasks.export.contents.program_types import short_type
 from tasks.export.conversion import converted_share, converts, describe_conversion, is_converted
 from tasks.export.exported import Layers, NotApplicableError
 from tasks.export.lowering.delegation import operator_name
-from tasks.export.recipes import HEAD, Recipe
+from tasks.export.recipes import HEAD, Recipe, parse_recipe
 from tasks.export.sources import module_stack
 
 logger = logging.getLogger(__name__)
@@ -34,18 +34,23 @@ _Stored = tuple[str, Any, str]
 """(name, value, type) of a tensor in the program."""
 
 
-def list_layers(program: Any, recipe: Recipe) -> Layers | None:
-    """Return a program's layers, each stored tensor once, in order; None if that fails: an export does without."""
+def list_layers(program: Any, recipe: Recipe, converting: Collection[str] = ()) -> Layers | None:
+    """Return a program's layers, each stored tensor once, in order; None if that fails: an export does without.
+
+    `converting` are ids of the backends that convert the types of what they take.
+    """
     try:
-        return _list_layers(program, recipe)
+        return _list_layers(program, recipe, converting)
     except Exception:
         logger.warning("the layers of this program are unknown", exc_info=True)
         return None
 
 
-def _list_layers(program: Any, recipe: Recipe) -> Layers:
+def _list_layers(program: Any, recipe: Recipe, converting: Collection[str]) -> Layers:
     layers: dict[str, dict[str, Any]] = {}
-    for node, is_delegated, (name, value, type_name) in _layer_nodes(program.graph_module, _stored_tensors(program)):
+    of_recipe = parse_recipe(recipe.name).float_type
+    is_traced_so = of_recipe == recipe.float_type  # else its first delegate converts
+    for node, backend, (name, value, type_name) in _layer_nodes(program.graph_module, _stored_tensors(program)):
         operator, stack = _base_name(node), module_stack(node)
         is_packed = operator == "embedding_4bit"  # two values in a byte
         layer = {
@@ -53,9 +58,14 @@ def _list_layers(program: Any, recipe: Recipe) -> Layers:
             "kind": _KINDS[operator],
             "type": "int4" if is_packed else type_name,
             "weights": value.numel() * (2 if is_packed else 1),
-            "is_delegated": is_delegated,
+            "is_delegated": backend is not None,
         }
-        reason = None if is_converted(layer) else _reason(recipe, layer, operator, value.shape[-1])
+        if is_traced_so:
+            reason = None if is_converted(layer) else _reason(recipe, layer, operator, value.shape[-1])
+        elif backend in converting:
+            layer["type"], reason = short_type(of_recipe), None
+        else:
+            reason = f"only {' and '.join(sorted(converting))} converts to {short_type(of_recipe)}"
         layers.setdefault(name, layer | {"reason": reason})
     return list(layers.values())
 
@@ -77,8 +87,11 @@ def list_type_changes(module: Any, inputs: Iterable[Any], float_type: str) -> li
     ]
 
 
-def check_converted(recipe: Recipe, methods: Iterable[Layers | None]) -> None:
-    """Raise NotApplicableError if nearly nothing was converted, or bf16 has no delegate; not if layers are unknown."""
+def check_converted(recipe: Recipe, methods: Iterable[Layers | None], *, for_xnnpack: bool = True) -> None:
+    """Raise NotApplicableError if nearly nothing was converted, or XNNPACK takes nothing in bf16.
+
+    Not if layers are unknown.
+    """
     layers: Layers = []
     for each in methods:
         if each is None:
@@ -86,7 +99,7 @@ def check_converted(recipe: Recipe, methods: Iterable[Layers | None]) -> None:
         layers += each
     if recipe.quantization in ("int8_dynamic", "int4_dynamic") and converted_share(layers) < MIN_CONVERTED_SHARE:
         raise NotApplicableError(f"nothing to convert: {describe_conversion(layers) or 'the model has no layers'}")
-    if recipe.float_type == "bfloat16" and not any(layer["is_delegated"] for layer in layers):
+    if for_xnnpack and recipe.float_type == "bfloat16" and not any(layer["is_delegated"] for layer in layers):
         raise NotApplicableError(
             "nothing is delegated: in bf16, XNNPACK computes linear layers, and the model has none"
         )
@@ -108,9 +121,9 @@ def _stored_tensors(program: Any) -> dict[str, _Stored]:
 
 
 def _layer_nodes(
-    graph_module: Any, stored: dict[str, _Stored], *, is_delegated: bool = False
-) -> Iterator[tuple[Any, bool, _Stored]]:
-    """Yield (node, whether it is delegated, weights) of each layer, also in branches; `stored` is by placeholder."""
+    graph_module: Any, stored: dict[str, _Stored], *, backend: str | None = None
+) -> Iterator[tuple[Any, str | None, _Stored]]:
+    """Yield (node, id of its backend, weights) of each layer, also in branches; `stored` is by placeholder."""
     for node in (each for each in graph_module.graph.nodes if each.op == "call_function"):
         for part in (each for each in node.all_input_nodes if each.op == "get_attr"):
             inner = getattr(graph_module, part.target)
@@ -119,7 +132,7 @@ def _layer_nodes(
                 program = inner.original_module
                 passed = zip(program.graph_signature.user_inputs, operands, strict=False)
                 inside = {name: each for name, each in passed if each} | _stored_tensors(program)
-                yield from _layer_nodes(program.graph_module, inside, is_delegated=True)
+                yield from _layer_nodes(program.graph_module, inside, backend=inner.backend_id)
             elif hasattr(inner, "graph"):  # a branch
                 inputs = [each.name for each in inner.graph.find_nodes(op="placeholder")]
                 passed = zip(inputs, operands, strict=False)
@@ -128,7 +141,7 @@ def _layer_nodes(
             tensors = [_find_stored(each, stored) for each in node.all_input_nodes]
             weights = [each for each in tensors if each and each[1].dim() > 1 and each[2] not in ("int64", "int32")]
             if weights:
-                yield node, is_delegated, weights[-1]  # the input comes before
+                yield node, backend, weights[-1]  # the input comes before
 
 
 def _operands(node: Any) -> list[Any]:
@@ -141,7 +154,7 @@ def _operands(node: Any) -> list[Any]:
 
 
 def _find_stored(node: Any, stored: dict[str, _Stored]) -> _Stored | None:
-    """Return the stored tensor whose moved or dequantized values a node has; None if it has others."""
+    """Return the stored tensor whose moved, quantized or dequantized values a node has; None if it has others."""
     bits = None
     while node.op == "call_function":
         name = _base_name(node)
@@ -149,7 +162,7 @@ def _find_stored(node: Any, stored: dict[str, _Stored]) -> _Stored | None:
             limits = _argument(node, "quant_min"), _argument(node, "quant_max")
             if all(isinstance(limit, int) for limit in limits):
                 bits = bits or (limits[1] - limits[0]).bit_length()
-        elif name.removesuffix("_copy") not in _MOVES:
+        elif not name.startswith("quantize") and name.removesuffix("_copy") not in _MOVES:
             return None
         node = node.all_input_nodes[0]
     tensor = stored.get(node.name) if node.op == "placeholder" else None

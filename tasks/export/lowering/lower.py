@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from tasks.export.convert import Converted, convert, make_linear
-from tasks.export.exported import Case, Tensors, first_line
+from tasks.export.exported import Case, NotApplicableError, Tensors, first_line
 from tasks.export.factory import Method
 from tasks.export.lowering.buffers import give_values_the_rank_of_caches, keep_initial_values, write_in_place
+from tasks.export.lowering.delegates import FOR_XNNPACK, Lowering, xnnpack_rules
 from tasks.export.lowering.delegation import (
     Operators,
     count_called,
     count_operators,
     list_operators,
-    make_partitioner,
     partitioner_reasons,
 )
 from tasks.export.lowering.layer_probes import LayerKey, add_taps, compute_fp32_layers, layer_keys
@@ -28,6 +28,7 @@ from tasks.export.lowering.layers import check_converted, list_layers, list_type
 from tasks.export.lowering.needed_memory import live_bytes
 from tasks.export.lowering.passes import LeftOut, Passes
 from tasks.export.lowering.rewrites import attention_as_products, parts_as_slices
+from tasks.export.lowering.shares import list_shares
 from tasks.export.lowering.trial import Trial, execute_on_host
 from tasks.export.lowering.work import count_macs, count_read_bytes
 from tasks.export.lowering.write import write_program
@@ -50,32 +51,36 @@ from tasks.export.tracing.sizes import check_still_dynamic, list_sizes
 from tasks.store.files import hash_file
 
 logger = logging.getLogger(__name__)
-_PASSES = (attention_as_products, give_values_the_rank_of_caches)
-_EDGE_PASSES = (parts_as_slices,)
+_PASSES = (give_values_the_rank_of_caches,)
+# For operators without a rule of XNNPACK.
+_XNNPACK_PASSES = (attention_as_products,)
+_XNNPACK_EDGE_PASSES = (parts_as_slices,)
 
 
 def build(
     methods: list[Method],
     recipe: Recipe,
     folder: Path,
-    user_recipe: Any = None,
+    lowering: Lowering = FOR_XNNPACK,
     *,
     taps: bool = False,
     log: Path | None = None,
 ) -> dict[str, Any]:
     """Write the program, its ETRecord, sources and cases' tensors to `folder`; return their part of export.json.
 
-    `user_recipe` is the function of your own recipe. With `taps`, the program also returns the values of its layers,
-    and has neither ETRecord nor sources. `log` is the file that this process prints to.
+    `lowering` states the delegates and your own functions. With `taps`, the program also returns the values of its
+    layers, and has neither ETRecord nor sources. `log` is the file that this process prints to.
     Raises NotApplicableError if the recipe has no meaning for the model, and FarmError if the program fails here.
     """
     import torch
 
+    lowering.check_shapes(is_dynamic=any(each.dynamic_shapes for each in methods))
     type_changes = {each.name: list_type_changes(each.module, each.inputs, recipe.float_type) for each in methods}
     with torch.no_grad():  # with gradients, writing a buffer in place cannot be exported
-        model = _convert_methods(methods, recipe, user_recipe, taps=taps)
+        model = _convert_methods(methods, recipe, lowering, taps=taps)
     program = _choose_program(model, folder, log)
-    check_converted(recipe, [operators["layers"] for operators in program.operators.values()])
+    layers = [operators["layers"] for operators in program.operators.values()]
+    check_converted(recipe, layers, for_xnnpack=lowering.is_for_xnnpack)
     hosts = {} if taps else program.trial.outputs
     cases = [_write_case(model, case, hosts.get(case.name, []), folder) for case in model.cases]
     for name, operators in program.operators.items():
@@ -114,6 +119,7 @@ class _Model:
     perplexity: float | None
     is_tapped: bool
     recipe: Recipe
+    lowering: Lowering
 
     @property
     def left_out(self) -> list[LeftOut]:
@@ -127,7 +133,7 @@ class _Model:
         return {name: each.reference for name, each in self.converted.items()}
 
 
-def _convert_methods(methods: list[Method], recipe: Recipe, user_recipe: Any, *, taps: bool) -> _Model:
+def _convert_methods(methods: list[Method], recipe: Recipe, lowering: Lowering, *, taps: bool) -> _Model:
     """Return the converted methods with their references; conversion changes modules, so fp32 outputs come first."""
     import torch
 
@@ -143,12 +149,17 @@ def _convert_methods(methods: list[Method], recipe: Recipe, user_recipe: Any, *,
     layers_fp32 = compute_fp32_layers(methods, cases) if taps and fp32 else {}
     for module in modules.values():
         module.to(getattr(torch, recipe.float_type))
-    converted = {method.name: convert(method, recipe, user_recipe) for method in methods}
+    converted = {
+        method.name: convert(
+            method, recipe, lowering.user_recipe, lowering.after_quantizing, folds_weights=lowering.folds_weights
+        )
+        for method in methods
+    }
     perplexity = next((method.perplexity() for method in methods if method.perplexity and recipe.is_in_place), None)
     if taps:
         converted = {name: add_taps(each) for name, each in converted.items()}
     eager = compute_references({name: each.reference for name, each in converted.items()}, cases, recipe.float_type)
-    return _Model(cases, converted, eager, fp32, layers_fp32, random, perplexity, taps, recipe)
+    return _Model(cases, converted, eager, fp32, layers_fp32, random, perplexity, taps, recipe, lowering)
 
 
 def _write_case(model: _Model, case: CaseInputs, host: Outputs, folder: Path) -> Case:
@@ -224,7 +235,10 @@ def _choose_program(model: _Model, folder: Path, log: Path | None) -> _Program:
 
 
 def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path | None) -> _Program | Exception:
-    """Write a program to `folder` and execute it here; return it, or its error. Only a failed allocation is raised."""
+    """Write a program to `folder` and execute it here; return it, or its error.
+
+    Raised are only a failed allocation and NotApplicableError.
+    """
     import torch
 
     folder.mkdir()
@@ -237,7 +251,7 @@ def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path |
         unwritten = write_program(lowered, folder, with_sources=not model.is_tapped)
         trial = execute_on_host(folder / "model.pte", model.cases, log)
     except Exception as error:
-        if is_failed_allocation(error):
+        if is_failed_allocation(error) or isinstance(error, NotApplicableError):
             raise
         logger.info("this program cannot be used", exc_info=True)
         traceback.clear_frames(error.__traceback__)  # they keep the program in memory, and another one may follow
@@ -262,19 +276,26 @@ def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operato
     from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
     from executorch.exir.passes import MemoryPlanningPass
 
-    xnnpack = make_partitioner(with_bf16=model.recipe.float_type == "bfloat16")
+    partitioners = model.lowering.partitioners(model.recipe)
     programs, on_edge = {name: each.program for name, each in model.converted.items()}, None
     if passes:
-        programs = {name: passes.apply(name, program, _PASSES) for name, program in programs.items()}
-        on_edge = {name: passes.on_edge(name, _EDGE_PASSES) for name in programs}
+        for_xnnpack = model.lowering.is_for_xnnpack
+        steps = (*(_XNNPACK_PASSES if for_xnnpack else ()), *_PASSES)
+        programs = {name: passes.apply(name, program, steps) for name, program in programs.items()}
+        if for_xnnpack:
+            on_edge = {name: passes.on_edge(name, _XNNPACK_EDGE_PASSES) for name in programs}
     sizes = {name: list_sizes(program) for name, program in programs.items()}
     with partitioner_reasons() as reasons:
         edge = to_edge_transform_and_lower(
-            programs, transform_passes=on_edge, partitioner=[xnnpack], generate_etrecord=not model.is_tapped
+            programs,
+            transform_passes=on_edge,
+            partitioner=[each.partitioner for each in partitioners],
+            generate_etrecord=not model.is_tapped,
         )
     strip_taps_(edge)
     portable_nodes: dict[str, list[tuple[str, str]]] = {name: [] for name in programs}
-    delegated: dict[str, Counter[str]] = {name: Counter() for name in programs}
+    delegated: dict[str, dict[str, Counter[str]]] = {name: {} for name in programs}
+    macs: dict[str, dict[str | None, int] | None] = {}
     operators: dict[str, Operators] = {}
     for name in programs:
         program = edge.exported_program(name)
@@ -282,20 +303,26 @@ def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operato
         if passes and write_in_place(program):  # reduced decoder_tiny from 84 to 65 us per execution
             passes.applied.add(write_in_place.__name__)
         count_operators(program.graph_module, delegated[name], portable_nodes[name])
+        macs[name] = by_backend = count_macs(program)
         operators[name] = {
             "is_stateful": bool(program.graph_signature.buffers_to_mutate),
-            "macs": count_macs(program),
+            "macs": None if by_backend is None else sum(by_backend.values()),
             "read_bytes": count_read_bytes(program),
-            "layers": list_layers(program, model.recipe),
+            "layers": list_layers(program, model.recipe, model.lowering.converting),
         }
+    for operator, why in model.lowering.left.items():
+        reasons.setdefault(operator, []).append(why)
+    model.lowering.check_taken(partitioners, delegated, portable_nodes)
     keep_initial_values([edge.exported_program(name) for name in programs])
     planning = MemoryPlanningPass(share_mutable_buffers=len(programs) > 1)  # buffers with the same name are one
     lowered = edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planning))
-    with_rule = set(xnnpack.target_partitioner_configs)
+    with_rule, stated_backends = xnnpack_rules(partitioners), model.lowering.backends
     for name in programs:
         planned = lowered.exported_program(name)
         called = count_called(portable_nodes[name], planned)
         cases = [case for case in model.cases if case.method.program_method == name]
         operators[name]["live_bytes"] = {case.name: live_bytes(planned, case.inputs) for case in cases}
-        operators[name] |= list_operators(delegated[name], called, portable_nodes[name], reasons, with_rule)
+        inside = sum(delegated[name].values(), Counter[str]())
+        operators[name] |= list_operators(inside, called, portable_nodes[name], reasons, with_rule)
+        operators[name] |= list_shares(delegated[name], called, macs[name], stated_backends)
     return lowered, operators

@@ -46,7 +46,7 @@ def execute_on_host(pte: Path, cases: Sequence[CaseInputs], log: Path | None) ->
         from executorch.runtime import Runtime
 
         runtime = Runtime.get()
-        backends = set(runtime.backend_registry.registered_backend_names)
+        backends = runtime.backend_registry
         operators = set(runtime.operator_registry.operator_names)
         calls = [call for method in read_program(pte) for call in method.calls]
         called = sorted({call.operator for call in calls if call.operator} - operators)
@@ -56,7 +56,8 @@ def execute_on_host(pte: Path, cases: Sequence[CaseInputs], log: Path | None) ->
         missing = (
             f"the operator {call.operator}" if call.operator else f"the backend {call.delegate}"
             for call in calls
-            if (call.operator and call.operator not in operators) or (call.delegate and call.delegate not in backends)
+            if (call.operator and call.operator not in operators)
+            or (call.delegate and not _has_backend(backends, call.delegate))
         )
         cause = next((f"this machine does not have {each}" for each in missing), None)
     except ImportError as error:
@@ -66,6 +67,11 @@ def execute_on_host(pte: Path, cases: Sequence[CaseInputs], log: Path | None) ->
         return Trial(f"not tried here: {cause}")
     logger.info("executing the program on this machine")
     return Trial(SUCCEEDED, {case.name: _execute_case(_load(pte), case, log) for case in cases})
+
+
+def _has_backend(registry: Any, backend: str) -> bool:
+    """Whether this runtime can execute a backend; one that is registered may lack a library, such as OpenVINO's."""
+    return backend in registry.registered_backend_names and registry.is_available(backend)
 
 
 def execute_each(

@@ -43,14 +43,22 @@ def _bytes(value: Any) -> int | None:
     return None if None in sizes else sum(each or 0 for each in sizes)
 
 
-def count_macs(program: Any) -> int | None:
-    """Return the multiply-accumulates of a lowered method; None if a size is dynamic, or with branches."""
+def count_macs(program: Any) -> dict[str | None, int] | None:
+    """Return the multiply-accumulates of a lowered method by backend, None for portable operators.
+
+    None if a size is dynamic, or with branches.
+    """
     delegates = _delegates(program)
     if len(delegates) < sum(1 for _ in program.graph_module.children()):  # the other children are branches
         return None
-    graphs = [program.graph, *(delegate.original_module.graph for delegate in delegates)]
-    macs = [_macs(node) for graph in graphs for node in graph.nodes if node.op == "call_function"]
-    return None if None in macs else sum(each or 0 for each in macs)
+    graphs = [(None, program.graph), *((each.backend_id, each.original_module.graph) for each in delegates)]
+    totals: dict[str | None, int] = {}
+    for backend, graph in graphs:
+        macs = [_macs(node) for node in graph.nodes if node.op == "call_function"]
+        if None in macs:
+            return None
+        totals[backend] = totals.get(backend, 0) + sum(each or 0 for each in macs)
+    return totals
 
 
 def _macs(node: Any) -> int | None:

@@ -15,11 +15,13 @@ import traceback
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from devices.errors import FarmError
+from tasks.bundle.delegates import user_partitioners
+from tasks.bundle.runtime import parse_runtime
 from tasks.export.entry import ExportRequest
-from tasks.export.exported import EXPORT_VERSION, NotApplicableError, first_line, os_cause
+from tasks.export.exported import EXPORT_VERSION, NotApplicableError, NotHereError, first_line, os_cause
 from tasks.export.factory import Method, build_methods
 from tasks.export.from_transformers import build_transformers_model
 from tasks.export.key import export_key, record_left_out, record_used, source_sha256, versions
@@ -29,6 +31,9 @@ from tasks.export.recipes import Recipe, parse_recipe
 from tasks.export.user_code import display_path, explain_error, load_function, locations_in, user_line
 from tasks.export.zoo import MODELS
 from tasks.store.files import publish_folder, work_folder, write_complete
+
+if TYPE_CHECKING:
+    from tasks.export.lowering.delegates import Lowering
 
 _log = logging.getLogger(__name__)
 SERVER_LOG = "ETFARM_EXPORT_SERVER_LOG"
@@ -44,6 +49,8 @@ class ExportOutcome:
 
     folder: str | None = None
     skipped: str | None = None
+    is_of_machine: bool = False
+    """Whether it was skipped because of this machine, so that another one may export it."""
     error: str | None = None
     is_out_of_memory: bool = False
 
@@ -127,7 +134,7 @@ def _export_outcome(request: ExportRequest, log: Path, limit_bytes: int) -> Expo
         with memory_limit(limit_bytes):
             return ExportOutcome(folder=_export(request, log).name)
     except NotApplicableError as reason:
-        return ExportOutcome(skipped=str(reason))
+        return ExportOutcome(skipped=str(reason), is_of_machine=isinstance(reason, NotHereError))
     except Exception as error:
         with contextlib.suppress(OSError):  # the log's disk may be the full one
             traceback.print_exc()
@@ -152,23 +159,26 @@ def _export(request: ExportRequest, log: Path) -> Path:
 
     entry, precision, exports_dir = request.entry, request.precision, request.exports_dir
     recipe, started = parse_recipe(precision), time.monotonic()
+    delegate = parse_runtime(entry.name).delegate
     gc.set_threshold(1_000_000, 5, 5)  # with the default, garbage collection takes a sixth of the time
     avoid_repeated_work()
     _check_cache_type(request, recipe)
     _log.info("loading the model")
-    methods, user_recipe = _load(request, recipe)
+    methods, lowering = _load(request, recipe)
+    recipe = lowering.traced_recipe(recipe)
     if entry.samples:
         methods = add_samples(entry.samples, methods, recipe, needs_score=entry.needs_score)
     if request.taps:  # a program with taps is executed once in a session, and samples only calibrate it
         methods = [replace(method, steps=None, samples=None) for method in methods]
-    with work_folder(exports_dir) as folder:
-        built = build(methods, recipe, folder, user_recipe, taps=request.taps, log=log)
+    with work_folder(exports_dir) as folder, work_folder(exports_dir) as libraries:
+        lowering.prepare(libraries)
+        built = build(methods, recipe, folder, lowering, taps=request.taps, log=log)
         if entry.keep_samples and not request.taps:
             keep_files(methods[0].samples.files, folder)
         record_left_out(request, sorted([step["step"], step["method"] or ""] for step in built["left_out"]))
         key = export_key(request)  # only now: the recorded files and left-out steps are part of it
         head = {"export_version": EXPORT_VERSION, "export_key": key, "model": entry.name, "precision": precision}
-        tail = {"seed": request.seed, "versions": versions(), "source_sha256": source_sha256(request)}
+        tail = {"seed": request.seed, "versions": versions(delegate), "source_sha256": source_sha256(request)}
         tail["export_s"] = round(time.monotonic() - started, 3)
         write_complete(folder / "export.json", json.dumps(head | built | tail, indent=1).encode())
         with publish_folder(exports_dir / key) as aside:
@@ -213,16 +223,21 @@ def avoid_repeated_work() -> None:
     setattr(utils, _LOOK_UP, look_up_new)
 
 
-def _load(request: ExportRequest, recipe: Recipe) -> tuple[list[Method], Any]:
-    """Return the seeded methods and your own recipe (or None); record used files, unless all is built in."""
+def _load(request: ExportRequest, recipe: Recipe) -> tuple[list[Method], "Lowering"]:
+    """Return the seeded methods, and the delegates with your functions; record used files, unless all is built in."""
     import torch
 
+    from tasks.export.lowering.delegates import Lowering, load_lowering
+
     entry, name = request.entry, str(request.entry.factory)
+    delegate = parse_runtime(entry.name).delegate
+    Lowering(delegate).check_recipe(recipe)
     torch.manual_seed(request.seed)
-    if name in MODELS and recipe.user_function is None:
-        return build_methods(MODELS[name](), name), None
+    if name in MODELS and recipe.user_function is None and not user_partitioners(delegate):
+        return build_methods(MODELS[name](), name), Lowering(delegate)
     with recorded_dependencies() as used:
         user_recipe = load_function(recipe.user_function) if recipe.user_function else None
+        lowering = load_lowering(delegate, user_recipe)
         if entry.transformers:
             content, name = build_transformers_model(entry), entry.transformers
         elif name in MODELS:
@@ -233,4 +248,4 @@ def _load(request: ExportRequest, recipe: Recipe) -> tuple[list[Method], Any]:
             where = f"{display_path(Path(code.co_filename))}, line {code.co_firstlineno}: " if code else ""
             name = f"{where}{getattr(function, '__name__', function)}"
     record_used(request, used.files, used.distributions)
-    return build_methods(content, name), user_recipe
+    return build_methods(content, name), lowering

@@ -23,8 +23,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tasks.bundle.delegates import delegate_names
 from tasks.bundle.runtime import parse_runtime
-from tasks.export.exported import ExportError
+from tasks.export.exported import ExportError, NotApplicableError
 from tasks.store.files import publish_folder
 
 _TABLE = Path(__file__).with_suffix(".csv")
@@ -131,10 +132,26 @@ class Environment:
 def stated_environment(case: str, exports_dir: Path) -> Environment | None:
     """Return the environment that exports a case, by the version in its name; None for this Python's own version.
 
-    Raises ExportError for a version that environments.csv does not list.
+    Raises ExportError for a version that environments.csv does not list, and NotApplicableError for a delegate whose
+    packages no environment has.
     """
-    version = parse_runtime(case).export
-    return None if version in (None, installed_version()) else find_environment(str(version), exports_dir)
+    runtime = parse_runtime(case)
+    if runtime.export in (None, installed_version()):
+        return None
+    _check_delegate(runtime.delegate, str(runtime.export))
+    return find_environment(str(runtime.export), exports_dir)
+
+
+def _check_delegate(word: str | None, version: str) -> None:
+    from tasks.export.lowering.delegates import EXPORT_DELEGATES, title  # needs what this module defines
+
+    for name in delegate_names(word):
+        each = EXPORT_DELEGATES.get(name)
+        if each and each.extra:
+            raise NotApplicableError(
+                f"{title(name)} exports with the farm's own version of ExecuTorch alone: the environment of {version} "
+                f"has no {' and '.join(each.packages)}; leave `export: {version}` out for this delegate"
+            )
 
 
 def find_environment(version: str, exports_dir: Path) -> Environment:

@@ -185,7 +185,10 @@ def _find_replacements(parts: Sequence[Part]) -> dict[Part, Part]:
 
 
 def _part_name(part: Part) -> str:
-    return "time of no operator" if part.name == UNATTRIBUTED else _NOT_MODULES.get(part.name, f"`{part.name}`")
+    if part.name == UNATTRIBUTED:
+        return "time of no operator"
+    kind = "module " if part.name.isdecimal() else ""  # the path of a part of a sequence
+    return _NOT_MODULES.get(part.name, f"{kind}`{part.name}`")
 
 
 def _find_significant(comparisons: Sequence[SideComparison]) -> list[bool]:

@@ -91,7 +91,8 @@ class AdjustedTimes:
     def judged_columns(self) -> list[int]:
         """Return the columns with 1 % of the time or more, in the baseline or in the last group."""
         min_ns = MIN_SHARE * max(self.total_ns, self.baseline_total_ns)
-        return np.flatnonzero(np.maximum(self.level_ns, self.baseline_ns) >= min_ns).tolist()
+        columns: list[int] = np.flatnonzero(np.maximum(self.level_ns, self.baseline_ns) >= min_ns).tolist()
+        return columns
 
 
 def _median(values: Array) -> Array:

@@ -121,7 +121,7 @@ class Series:
             moves = [*self.moves, *map(abs, self.step.shifts)]
             shift = replace(shift, floor=find_floor(moves, shift.half_width))
         if not shift.is_suspect and not self.step.contains(shift.distance):
-            why = f"changes below {self.metric.distance_text(shift.limit)} are not suspected"
+            why = f"its limit of suspicion is {self.metric.distance_text(shift.limit)}"
             return self._judge_in_level(current, shift, why)
         if self.step.continues_with_other_content(current, shift):
             # What moved with the old content is the device: the new content is compared with it as it is now. A single

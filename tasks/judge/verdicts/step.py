@@ -126,8 +126,11 @@ def describe_same_night(shift: Shift, same: "SideComparison | None", when: str =
     if same is None or same.ratio is None or same.low is None or same.high is None:
         return ""
     interval = signed_interval(same.low, same.high)
-    sessions = f"{same.sessions_b} and {same.sessions_a} sessions"
+    times = "within each state of the device"  # the times themselves also differ by how many sessions each had
+    if same.note is None and same.time_a is not None and same.time_b is not None:
+        times = f"{shift.metric.text(same.time_a)} -> {shift.metric.text(same.time_b)}"
+    sessions = f"{same.sessions_a} and {same.sessions_b} sessions"
     return (
-        f"{percent_change(same.ratio, same.low, same.high)} ({interval} %; {sessions}) against model and runner of"
-        f" {shift.last_good.night}, {INTERLEAVED} {when}"
+        f"{percent_change(same.ratio, same.low, same.high)} ({interval} %; {times}, {sessions}) against model and"
+        f" runner of {shift.last_good.night}, {INTERLEAVED} {when}"
     )

@@ -12,10 +12,15 @@ if TYPE_CHECKING:
 
 
 def nights_text(step: Step) -> str:
+    """Return how many nights a step has, and how many of them confirm one another."""
     count, since = len(step.points), step.points[0].night
-    if step.is_confirmed:
-        return f"{count} nights since {since} confirm it"
-    return f"{count} night{'' if count == 1 else 's'} so far, since {since}"
+    nights = f"{count} night{'' if count == 1 else 's'}"
+    if not step.is_confirmed:
+        return f"{nights} so far, since {since}"
+    if step.alert_nights >= count:
+        return f"{nights} since {since} have it and confirm one another"
+    confirming = f", and {step.alert_nights} of them confirm one another" if step.alert_nights > 1 else ""
+    return f"{nights} since {since} have it{confirming}"
 
 
 def unconfirmed_text(current: Point, shift: Shift, *, is_open_to_nights: bool = True) -> str:

@@ -1,7 +1,7 @@
 """Decide whether the result of a session is valid; every reason against it has a code and a sentence."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -9,7 +9,8 @@ from devices.errors import FarmError
 from devices.ondevice.job import JobResult
 from devices.start_limits import Limits, checks
 from sql.schema import seed_rows
-from tasks.bundle.cell import Cell, Variant
+from tasks.bundle.cell import XNNPACK, Cell, Variant
+from tasks.bundle.delegate_settings import delegate_contradiction, delegate_settings
 from tasks.bundle.failure_kinds import printed_kind, signal_name
 from tasks.bundle.names import COUNTS
 from tasks.bundle.record import BundleError
@@ -18,7 +19,7 @@ from tasks.bundle.runtime_options import without_effect
 from tasks.etdump.delegates import Backends
 from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import EtdumpError, read_etdump
-from tasks.etdump.tree import Runs, build_runs, contradiction
+from tasks.etdump.tree import Runs, TreeNode, build_runs, contradiction
 from tasks.etdump.xnntrace import parse_kernel
 from tasks.export.program import Call, ProgramMethod
 from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession
@@ -28,7 +29,7 @@ from tasks.runner.manifest import Runner
 # The line of the runner's crash handler: what it was doing with the model, and whether a cache had filled the disk.
 _CRASH = re.compile(
     r"executor_runner: ExecuTorch crashed \(\w+\) while it (?P<doing>(?:loaded|executed) the model)"
-    r"(?P<is_full>, with a full disk)?"
+    r"(?: in (?P<delegate>\w+))?(?P<is_full>, with a full disk)?"
 )
 _KILLING_SIGNALS = ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT")
 _TAIL_BYTES = 4000
@@ -39,6 +40,7 @@ _NODE_KINDS = {
     "operator_call": "a call of an operator,",
     "portable": "operator",
 }
+_OF_DELEGATES = ("delegate_call", "delegated")
 # XNNPACK names an operator after its packing, which is the same for SME and SME2; sql/seeds/sme_rule.csv maps such
 # names. Only the name of a kernel distinguishes the two.
 _WITH_SME, _WITHOUT_SME = (
@@ -57,7 +59,14 @@ class Unsuccessful(FarmError):
         self.code = code
 
 
-def check_end(job: JobResult, deadline_s: float, collected: Path, session: PlannedSession, runner: Runner) -> None:
+def check_end(
+    job: JobResult,
+    deadline_s: float,
+    collected: Path,
+    session: PlannedSession,
+    runner: Runner,
+    backends: Backends | None = None,
+) -> None:
     """Raise Unsuccessful with the kind that its end and its last lines show, unless the runner exited with code 0."""
     if job.deadline_exceeded:
         raise Unsuccessful(
@@ -82,12 +91,16 @@ def check_end(job: JobResult, deadline_s: float, collected: Path, session: Plann
         if crash["is_full"]:
             reason = f"the disk was full: ExecuTorch crashed with {name} while it {crash['doing']} {model} with a cache"
             raise Unsuccessful("failed", "no_space_on_device", reason)
+        what = crash["delegate"] or "ExecuTorch"
         reason = (
-            f"ExecuTorch crashed with {name} while it {crash['doing']} {model}, whose .pte "
-            f"file has SHA-256 {pte_sha256}; it is damaged or ExecuTorch cannot run it, so export the model again"
+            f"{what} crashed with {name} while it {crash['doing']} {model}, whose .pte "
+            f"file has SHA-256 {pte_sha256}; it is damaged or {what} cannot run it, so export the model again"
         )
         raise Unsuccessful("failed", "model_crashed", reason)
-    raise Unsuccessful("failed", "runner_crashed", f"the runner crashed with {name}")
+    # An overflow of the stack of a delegate's own thread, for one, leaves no room for the crash handler.
+    others = sorted({each for each in (backends or {}).values() if each != XNNPACK})
+    called = f"; its program calls {' and '.join(others)}" if others else ""
+    raise Unsuccessful("failed", "runner_crashed", f"the runner crashed with {name}{called}")
 
 
 def _check_printed(printed: Sequence[str], ended_by: str | None, runner: Runner) -> None:
@@ -136,7 +149,7 @@ def check_result(
     if cause := contradiction(dump, runs, cell.warmup_executions):
         raise Unsuccessful("failed", "bad_etdump", f"model.etdump: {cause}")
     if runner.supports_farm_flags:
-        _check_stats(stats, cell)
+        _check_stats(stats, cell, set((backends or {}).values()))
     if cell.mode == "counts":
         _check_counts(collected, cell.executions)
     delegated = {dump.names[at] for at in dump.name_id[dump.kind == EventKind.DELEGATED]}
@@ -158,8 +171,11 @@ def _check_counts(collected: Path, executions: int) -> None:
         raise Unsuccessful("failed", "no_kernels", str(error).removeprefix(f"{collected}/")) from None
 
 
-def _check_stats(stats: Stats | None, cell: Cell) -> None:
-    """Raise Unsuccessful unless stats.json has the load time, the planned number of threads and the options."""
+def _check_stats(stats: Stats | None, cell: Cell, backends: Collection[str]) -> None:
+    """Raise Unsuccessful unless stats.json has the load time, the planned number of threads and the options.
+
+    A delegate with its own threads must have used as many.
+    """
     if stats is None:
         raise Unsuccessful("failed", "no_stats", "the runner exited with code 0 but its stats.json is missing")
     for name in ("load_ns", "threads_used"):
@@ -170,6 +186,8 @@ def _check_stats(stats: Stats | None, cell: Cell) -> None:
         reason = f"the runner used {stats.threads_used} threads instead of {cell.threads}"
         raise Unsuccessful("invalid", "threads", reason)
     if cause := without_effect(cell.runtime.options, stats):
+        raise Unsuccessful("invalid", "option_ignored", cause)
+    if cause := delegate_contradiction(delegate_settings(backends, cell.precision, cell.threads), stats):
         raise Unsuccessful("invalid", "option_ignored", cause)
 
 
@@ -240,20 +258,26 @@ def program_mismatch(runs: Runs, method: ProgramMethod) -> str | None:
     None if all agree. A call that the ETDump lacks is no mismatch in a program with branches, which may skip it.
     """
     calls = {(each.chain, each.instruction): each for each in method.calls}
-    nodes = [node for node in runs.tree if node.kind in _NODE_KINDS]
+    nodes = [node for node in runs.tree if node.kind in _NODE_KINDS or _is_total(node, runs)]
     for node in nodes:
         call = calls.get((node.chain_index, node.instruction_id))
-        matches = call is not None and (node.kind == "delegate_call") == (call.delegate is not None)
+        matches = call is not None and (node.kind in _OF_DELEGATES) == (call.delegate is not None)
         if node.kind == "portable" and call is not None:
             matches = str(call.operator).rpartition("::")[2] == node.name.removeprefix("native_call_")
         if not matches:
-            what = f"{_NODE_KINDS[node.kind]} {node.name} at {_position(node.chain_index, node.instruction_id)}"
+            kind = _NODE_KINDS.get(node.kind, "the total of a delegate,")
+            what = f"{kind} {node.name} at {_position(node.chain_index, node.instruction_id)}"
             return f"the ETDump shows {what}, where the program calls {_call_name(call)}"
     missing = sorted(calls.keys() - {(node.chain_index, node.instruction_id) for node in nodes})
     if not missing or method.has_branches:
         return None
     missed, position = _call_name(calls[missing[0]]), _position(*missing[0])
     return f"the program calls {missed} at {position}, and the ETDump shows no call there"
+
+
+def _is_total(node: TreeNode, runs: Runs) -> bool:
+    """Return whether a node is a call of a delegate that is shown without operators, as etdump/delegates.py does."""
+    return node.kind == "delegated" and runs.tree[node.parent].kind == "method"
 
 
 def _position(chain: int, instruction: int) -> str:

@@ -12,10 +12,12 @@ from devices.ondevice.facts import Facts
 from devices.ondevice.store import Content, blob_path, put_tree, tree_path
 from devices.start_limits import Limits
 from devices.untrusted import read_json
-from tasks.bundle.cell import ROOF, XNNPACK
+from tasks.bundle.cell import AS_IS, ROOF, XNNPACK
+from tasks.bundle.delegate_settings import delegate_settings
+from tasks.bundle.delegates import word_of_backends
 from tasks.bundle.names import COUNTS, PROFILE
 from tasks.bundle.runtime import base_model
-from tasks.bundle.runtime_options import Options, runner_flags, settings
+from tasks.bundle.runtime_options import Options, Setting, runner_flags, settings
 from tasks.export.entry import AccuracyRequirement
 from tasks.export.exported import FORWARD, Case, Export, Tensors
 from tasks.measure.plan import PlannedSession
@@ -77,7 +79,7 @@ def runner_command(session: PlannedSession, context: SessionContext, folder: str
     ]
     if context.runner.supports_farm_flags:
         command += [f"--output_execution={cell.executions}"] if context.export.case.steps else []
-        command += runner_flags(cell.runtime.options)
+        command += runner_flags(cell.runtime.options, _delegate_settings(session, context))
         command += [f"--stats_path={folder}/stats.json", f"--sme2={cell.variant.removeprefix('sme2_')}"]
         if session.shows_tracing_cost:
             executions = min(cell.executions, cell.warmup_executions + _UNTRACED_EXECUTIONS)
@@ -91,6 +93,11 @@ def runner_command(session: PlannedSession, context: SessionContext, folder: str
         if cell.mode == "counts":
             command.append(f"--kernel_counts_path={folder}/{COUNTS}")
     return command
+
+
+def _delegate_settings(session: PlannedSession, context: SessionContext) -> list[Setting]:
+    backends = {backend for _, _, backend in context.export.delegate_calls or ()}
+    return delegate_settings(backends, session.cell.precision, session.cell.threads)
 
 
 def _case_flags(case: Case, device: Device) -> list[str]:
@@ -153,10 +160,17 @@ def why_no_backend(export: Export, runner: Runner) -> str | None:
     missing = sorted(called if runner.backends is None else called - runner.backends)
     if runner.backends is None or not missing:
         return None
-    return (
-        f"{export.model}: its program calls {missing[0]}, which the farm's runner for {runner.platform} does not have; "
-        f"lower the model to {XNNPACK}, or register a runner that has it with `etfarm devices runner register`"
-    )
+    word = word_of_backends(called)
+    if export.precision == AS_IS and word:
+        remedy = f"write `delegate: {word}` in its entry, which chooses a runner that has it"
+    else:
+        remedy = (
+            f"lower the model to {XNNPACK}, or register a runner that has it with `etfarm devices runner register "
+            f"--backend {missing[0]}`; a .pte file also states the partitioner that made it in its entry, "
+            "`delegate: package.module:function`"
+        )
+    lacks = f"which the farm's runner for {runner.platform} does not have"
+    return f"{export.model}: its program calls {missing[0]}, {lacks}; {remedy}"
 
 
 def why_no_options(options: Options, runner: Runner) -> str | None:

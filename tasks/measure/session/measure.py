@@ -165,10 +165,10 @@ def _judge(context: SessionContext, result: SessionResult, job: JobResult, colle
             result.stats = read_stats(collected)
         except Unsuccessful as end:
             result.refused.append(end)
-        check_end(job, context.deadline_s, collected, session, context.runner)
+        backends = {(chain, number): backend for chain, number, backend in export.delegate_calls or ()}
+        check_end(job, context.deadline_s, collected, session, context.runner, backends)
         if result.refused:
             raise result.refused[0]
-        backends = {(chain, number): backend for chain, number, backend in export.delegate_calls or ()}
         result.runs = check_result(session, context.runner, result.stats, collected, backends)
         if cause := _contradiction(context, result, result.runs, job.wall_s, collected):
             raise Unsuccessful("failed", "contradiction", f"{cause}; check the runner")
@@ -204,6 +204,7 @@ def _contradiction(
         wall_s,
         cell.runtime,
         versions,
+        frozenset(call[-1] for call in method.delegate_calls) if method else None,
     )
     cause = contradiction_between(runs, claims) or (program_mismatch(runs, method) if method else None)
     cause = cause or checksum_contradiction(etdump, stats)

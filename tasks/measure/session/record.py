@@ -49,7 +49,7 @@ _ERROR_FILE = "farm_error.txt"
 _EXPORT_FIELDS = (
     "precision", "seed", "export_key", "pte_sha256", "pte_bytes", "inputs_sha256", "versions", "source_sha256",
     "delegated", "portable", "delegate_calls", "macs", "read_bytes", "perplexity",
-    "memory",
+    "memory", "delegates", "portable_operators", "portable_macs",
 )  # fmt: skip
 _CASE_FIELDS = ("method", "tokens", "kv_depth", "prompt_tokens", "steps")
 _DEVICE_FIELDS = {"name", "transport", "emulated", "labels", "site"}

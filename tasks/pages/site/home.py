@@ -1,22 +1,26 @@
-"""The home page: that of the newest night, and the farm."""
+"""The home page: the state in one line, open incidents, the heat map of the newest night, and the devices."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 
-from tasks.pages import incidents
-from tasks.pages.page import Block, Fold, Page, Paragraph, Section
-from tasks.results.addresses import sweep_page
-from tasks.results.devices import NOT_OF_FARM_DEVICES, read_devices
-from tasks.results.incidents import read_incidents
+from tasks.pages.page import Block, Fold, Page, Paragraph, Points, Section
+from tasks.pages.sections import incidents
+from tasks.pages.sections.heat_map import heat_map
+from tasks.pages.site.night import answer_of_night, answer_tone, step_without_verdicts
+from tasks.results.addresses import INCIDENTS_PAGE, night_page, sweep_page
+from tasks.results.glances.device_attention import read_attention
+from tasks.results.glances.incident_cards import IncidentCard, read_open_cards
 from tasks.results.reader import Reader, SweepRow
 from tasks.results.series import DecisionRow
-from tasks.results.table import build_table, first_rows
-from tasks.results.text import Code, CodeLink, Text, counted, joined, separated
+from tasks.results.table import build_table
+from tasks.results.text import Code, CodeLink, Link, Text, counted, joined, numbered, separated
+from tasks.results.verdicts import VerdictRow, latency_verdicts
 
-_MAX_DEVICES = 15
-_MAX_INCIDENTS = 20
+_TITLE = "This morning"
+_MAX_DEVICES = 8
+_MAX_CARDS = 6
 _NIGHTS, _MIN_NIGHTS = 14, 3
 
 
@@ -37,14 +41,30 @@ class Nightly:
         return ("sweep ", Code(self.name), *(others if self.newer else ()))
 
 
-def page(reader: Reader, newest: Page | None, nightly: Nightly | None) -> Page:
-    """Return the home page from the page of the newest night; None: how to start the first sweep."""
-    if newest is None:
-        step = ("No night was measured yet. Start a sweep: ", Code("etfarm sweep deployments/sweeps/smoke.yaml"), ".")
-        return Page("This morning", answer=step)
-    first = incidents.section(read_incidents(reader), max_rows=_MAX_INCIDENTS)
-    subtitle = newest.subtitle if nightly is None else joined(newest.subtitle, " · ", nightly.words)
-    return replace(newest, title="This morning", subtitle=subtitle, sections=[*first, *newest.sections, _farm(reader)])
+def page(reader: Reader, night: date | None, rows: Sequence[VerdictRow], nightly: Nightly | None) -> Page:
+    """Return the home page from the verdicts on a night; without a night, how to start the first sweep."""
+    if night is None:
+        start, begin = Code("etfarm sweep FILE"), Code("etfarm init")
+        step = ("No night was measured yet. Start a sweep: ", start, "; ", begin, " writes files to begin with.")
+        return Page(_TITLE, answer=step)
+    cards = read_open_cards(reader)
+    sections = incidents.section(cards, most=_MAX_CARDS)
+    if latency_verdicts(rows):
+        sections.append(Section("matrix", "Models and devices", [heat_map(reader, night, rows)]))
+    sections.append(_farm(reader, night, rows))
+    here = night_page(night)
+    subtitle = joined(f"{night:%A}, ", (Link(f"night of {night}", here),), " (what changed, how it ran)")
+    subtitle = subtitle if nightly is None else joined(subtitle, " · ", nightly.words)
+    return Page(_TITLE, sections, subtitle, _answer(reader, here, rows, cards), answer_tone(rows))
+
+
+def _answer(reader: Reader, here: str, rows: Sequence[VerdictRow], cards: Sequence[IncidentCard]) -> Text:
+    """Return the state in one line: open incidents, then the counts of the night, each linked to its place."""
+    counts = answer_of_night(rows, here)
+    if not rows:
+        return joined(counts, " ", step_without_verdicts(reader, f"{here}#sessions"))
+    count = (Link(counted(len(cards), "open incident").capitalize(), INCIDENTS_PAGE),) if cards else "No open incident"
+    return joined(count, ". ", counts)
 
 
 def find_nightly(sweeps: Iterable[SweepRow]) -> Nightly | None:
@@ -62,18 +82,17 @@ def find_nightly(sweeps: Iterable[SweepRow]) -> Nightly | None:
     return Nightly(name, newest, [sweep.sweep_id for sweep in of_night if sweep.night and sweep.night > newest])
 
 
-def _farm(reader: Reader) -> Section:
-    """Return the devices, those without a succeeded session in the newest night first, and decisions of users."""
-    devices = read_devices(reader)
-    newest = max(row.night for row in devices if row.night)
-    devices.sort(key=lambda row: (row.night == newest and row.succeeded > 0, -row.waited_s))
-    absent = sum(row.night != newest for row in devices)
-    measured = f"; not measured in the newest night: {absent:,}." if absent else ", all measured in the newest night."
-    without = (*NOT_OF_FARM_DEVICES, "transport", "build")
-    blocks: list[Block] = [
-        Paragraph(f"{counted(len(devices), 'device').capitalize()}{measured}", tone="flag" if absent else ""),
-        first_rows(devices, _MAX_DEVICES, "see Devices", without=without),
-    ]
+def _farm(reader: Reader, night: date, rows: Sequence[VerdictRow]) -> Section:
+    """Return the devices that need attention, a line each, and decisions of users."""
+    devices = read_attention(reader, night, rows)
+    lines = [row.line for row in devices if row.reasons]
+    left = len(lines) - _MAX_DEVICES
+    if left > 0:
+        lines = [*lines[:_MAX_DEVICES], (Link(f"{numbered(left, 'more device')}", "devices.html"),)]
+    fine = sum(not row.reasons for row in devices)
+    rest = f"{fine:,} of {numbered(len(devices), 'device')} ran as planned"
+    meaning = ": measured on the build before, none slower as a whole, noisy, kept waiting or with lost sessions."
+    blocks: list[Block] = [*([Points(lines)] if lines else []), Paragraph((Link(rest, "devices.html"), meaning))]
     if decisions := reader.rows(DecisionRow):
         title = f"{counted(len(decisions), 'decision or note', 'decisions and notes').capitalize()} in force"
         blocks.append(Fold(title, [build_table(decisions)]))

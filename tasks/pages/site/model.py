@@ -1,105 +1,132 @@
 """The pages of a model and of all models. A model: its series, and where the time goes in a few cells."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
 
 from tasks.bundle.cell import ROOF
 from tasks.bundle.runtime import base_model
-from tasks.pages.accuracy import accuracy
-from tasks.pages.memory import memory
-from tasks.pages.operators import advice, modules, operators, portable, what_if
-from tasks.pages.page import MAX_LISTED, Block, Page, Paragraph, Section
-from tasks.pages.report import MAX_ROWS, short_sections
-from tasks.pages.roofline import roofline
-from tasks.pages.sessions import failures
-from tasks.pages.sme2 import sme2
+from tasks.pages.page import MAX_LISTED, Block, Fold, Page, Paragraph, Section
+from tasks.pages.report import short_sections
+from tasks.pages.sections import incidents
+from tasks.pages.sections.model_details import Details, details_sections, pictures_and_rest
+from tasks.pages.sections.panels import series_panels
+from tasks.pages.sections.sessions import failures
+from tasks.pages.sections.worst_series import COLUMNS, worst_first
 from tasks.results.addresses import cell_page, model_page, sweep_page
-from tasks.results.provenance import CellFactsRow, limit_to_cells
-from tasks.results.reader import Answers
-from tasks.results.series import SeriesRow, UnjudgedModelRow, bad_if_any, counts_in_words
+from tasks.results.glances.incident_cards import IncidentCard
+from tasks.results.reader import Answers, Reader
+from tasks.results.series import SeriesRow, UnjudgedModelRow, not_measured, worst_series_first
 from tasks.results.table import Cell, Column, Table, first_rows, grouped
-from tasks.results.text import CodeLink, Link, Tone, counted, listed, separated
-from tasks.results.verdicts import QUIET, verdict_tone
+from tasks.results.text import (
+    CodeLink,
+    Link,
+    Text,
+    counted,
+    joined,
+    listed,
+    separated,
+    series_conditions,
+    without_links,
+)
 
-_MAX_DETAILED = 6
+_MAX_DETAILED, _MAX_LINKED, _MAX_SERIES = 2, 6, 60
 _VERDICT_NEEDS = "A verdict needs succeeded sessions on a real device."
-_SECTIONS = (advice, what_if, modules, operators, roofline, portable, memory, sme2, accuracy)
 
 
-def list_page(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow]) -> Page:
-    """Return the page of all models: the number of series by newest verdict, and models without one."""
-    rows = [row for row in rows if base_model(row.model) != ROOF]
+def list_page(reader: Reader, rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow]) -> Page:
+    """Return the page of all models, the worst first, then those without a verdict."""
+    every, rows = rows, [row for row in rows if base_model(row.model) != ROOF]
     models = grouped(rows, lambda row: row.model)
-    verdicts = list(dict.fromkeys(row.verdict for row in rows))
-    lines = []
-    for model, series in models.items():
-        line = [
-            Cell((CodeLink(model, model_page(model)),)),
-            Cell(f"{len(series):,}", sort=len(series)),
-            Cell(str(len({row.device for row in series}))),
-            Cell(", ".join(sorted({row.precision for row in series}))),
-        ]
-        counts = Counter(row.verdict for row in series)
-        for verdict in verdicts:
-            tone: Tone = "bad" if verdict_tone(verdict) == "bad" else ""
-            line.append(Cell(f"{counts[verdict]:,}", counts[verdict], tone if counts[verdict] else "quiet"))
-        lines.append(line)
-    columns = [
-        Column("Model"),
-        Column("Series", numeric=True),
-        Column("Devices", numeric=True),
-        Column("Precisions"),
-        *(Column(verdict.capitalize(), numeric=True) for verdict in verdicts),
+    lines = [
+        [Cell((CodeLink(model, model_page(model)),)), *cells]
+        for model, cells in worst_first(reader, models, "model").items()
     ]
-    blocks: list[Block] = [Table(columns, lines)] if lines else []
+    blocks: list[Block] = [Table([Column("Model"), *COLUMNS], lines)] if lines else []
     if unjudged:
         blocks += [Paragraph("Models without a verdict:"), first_rows(unjudged, MAX_LISTED, "etfarm sql lists all")]
-    answer = f"{counted(len(models), 'model').capitalize()}, {len(rows):,} series."
+    newest = max((row.night for row in rows), default=None)
+    measured = sum(row.night == newest for row in rows)
+    rest = not_measured(len(rows) - measured, newest) if newest else ""
+    roofs = sum(row.night == newest for row in every) - measured
+    of_roof = f" and {roofs:,} of the roof" if roofs else ""
+    answer = f"{counted(len(models), 'model').capitalize()}, {measured:,} series{of_roof}{rest}. The worst is first."
     answer = answer if rows else f"No model has a verdict yet. {_VERDICT_NEEDS}"
     return Page("Models", [Section("all", "All", blocks)] if blocks else [], answer=answer)
 
 
+@dataclass(frozen=True)
+class Nights:
+    """The times of series by id and device, in nights, the oldest first."""
+
+    nights: Sequence[date]
+    times_ms: Mapping[tuple[str, str], Sequence[float | None]]
+
+
 def page(
-    name: str,
-    rows: Sequence[SeriesRow],
-    first: Sequence[Section],
-    cells: Sequence[CellFactsRow],
-    answers: Answers | None,
-) -> Page:
+    name: str, rows: Sequence[SeriesRow], cards: Sequence[IncidentCard], explained: Section, nights: Nights,
+    details: Details | None,
+) -> Page:  # fmt: skip
     """Return the page of a model from the rows of its series, with the breakdown of a few of their cells.
 
-    `name` is the model's in the warehouse, `first` are its open incidents and its worst series, explained, and
-    `answers` are those about the sweep of the cells; None without cells.
+    `name` is the model's in the warehouse, `cards` those of its open incidents, and `explained` its worst series.
     """
     model = rows[0].model
-    which = (
-        "In the newest night, of ",
-        *separated([(Link(f"{row.precision} on {row.device}", cell_page(row.cell)),) for row in cells]),
-        ". For another night, follow its time on the page of the series.",
-    )
+    table = first_rows(worst_series_first(rows), _MAX_SERIES, "see the devices", without=("model",))
+    series: list[Block] = [
+        series_panels(rows, nights.times_ms, nights.nights),
+        Fold(f"Table of {counted(len(rows), 'series', 'series')}", [table]),
+    ]
+    head, facts = explained.blocks[0], explained.blocks[1:]
+    answer = without_links(head.text) if isinstance(head, Paragraph) else ""
     sections = [
-        *first,
-        Section("series", "Series", [first_rows(rows, MAX_ROWS, "see the devices", without=("model",))]),
-        *([Section("breakdown", "Where the time goes", [Paragraph(which)])] if cells else []),
-        *(short_sections(limit_to_cells(answers, cells), _SECTIONS) if answers else []),
+        *incidents.section(cards),
+        Section("series", "All series", series),
+        *(details_sections(details, _other_cells(rows)) if details else []),
+        Section(explained.anchor, "The worst series in words", [Fold(answer, facts)]),
     ]
     subtitle = f"{f'{name} · ' if name != model else ''}{len(rows):,} series"
-    return Page(f"Model {model}", sections, subtitle, counts_in_words(rows), bad_if_any(rows))
+    return Page(f"Model {model}", sections, subtitle, *incidents.answer(cards, rows))
 
 
 def page_without_verdict(name: str, row: UnjudgedModelRow, answers: Answers) -> Page:
     """Return the page of a model without a verdict, `name` in the warehouse; `answers` are those about its sweep."""
     sweep = ("newest sweep: ", CodeLink(row.sweep_id, sweep_page(row.sweep_id)))
     subtitle = (f"{name} · ", *sweep) if name != row.model else sweep
-    sections = short_sections(answers.limit_to({"model": {row.model}}), (failures, *_SECTIONS))
+    of_model = answers.limit_to({"model": {row.model}})
+    sections = [*short_sections(of_model, [failures]), *pictures_and_rest(of_model, [])]
     answer = f"This model has no verdict, on {listed(row.devices)}. {_VERDICT_NEEDS}"
     return Page(f"Model {row.model}", sections, subtitle, answer)
 
 
 def choose_cells(rows: Sequence[SeriesRow]) -> list[str]:
-    """Return up to six cells of the newest night, one of each precision and variant; cells that changed come first."""
+    """Return two cells of the newest night: the worst one, and the worst of another precision or else variant."""
+    return [row.cell for row in _worst_of_kinds(rows)[:_MAX_DETAILED]]
+
+
+def choose_pair(rows: Sequence[SeriesRow]) -> list[str]:
+    """Return the cells of the worst series of the newest night that was measured with SME2 on and off, and of both."""
     newest = max(row.night for row in rows)
-    candidates = [row for row in rows if row.night == newest and row.time_ms is not None]
-    candidates.sort(key=lambda row: row.verdict in QUIET)
-    kinds = {(row.precision, row.variant): row for row in reversed(candidates)}
-    return [row.cell for row in sorted(kinds.values(), key=candidates.index)[:_MAX_DETAILED]]
+    variants: dict[tuple[str, str, int | None], dict[str, str]] = {}
+    for row in worst_series_first(rows):
+        if row.night == newest and row.time_ms is not None:
+            variants.setdefault((row.device, row.precision, row.threads), {}).setdefault(row.variant, row.cell)
+    return next((list(each.values()) for each in variants.values() if {"sme2_on", "sme2_off"} <= each.keys()), [])
+
+
+def _worst_of_kinds(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
+    """Return the worst series of each precision in the newest night, then of each precision and variant."""
+    newest = max(row.night for row in rows)
+    measured = [row for row in worst_series_first(rows) if row.night == newest and row.time_ms is not None]
+    precisions = {row.precision: row for row in reversed(measured)}
+    kinds = {(row.precision, row.variant): row for row in reversed(measured)}
+    first = sorted(precisions.values(), key=measured.index)
+    return [*first, *(row for row in sorted(kinds.values(), key=measured.index) if row not in first)]
+
+
+def _other_cells(rows: Sequence[SeriesRow]) -> Text:
+    """Return links to the worst cells of further precisions and variants; empty without any."""
+    others = _worst_of_kinds(rows)[_MAX_DETAILED:]
+    names = [", ".join([f"{row.precision} on {row.device}", *series_conditions(row)]) for row in others]
+    links: list[Text] = [(Link(name, cell_page(row.cell)),) for row, name in zip(others, names, strict=True)]
+    return joined("The same for ", separated(links, "; ", most=_MAX_LINKED), ".") if links else ""

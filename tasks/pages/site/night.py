@@ -1,19 +1,22 @@
 """The pages of a night and of all nights. A night: what changed, the next command, devices that moved, its sweeps."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
 from tasks.judge.figures import signed_interval, signed_percent
 from tasks.pages.page import MAX_LISTED, Block, Page, Paragraph, Points, Section
-from tasks.pages.site.matrix import KEY, matrix
+from tasks.pages.sections import incidents
+from tasks.pages.sections.heat_map import heat_map
 from tasks.results import addresses
 from tasks.results.addresses import cell_page, device_page, model_page, series_page
 from tasks.results.devices import read_devices
 from tasks.results.explanation import closer_command
+from tasks.results.glances.histories import read_histories
+from tasks.results.glances.incident_cards import read_night_cards
 from tasks.results.night import headline_parts, night_headline
 from tasks.results.reader import Reader, SweepRow
-from tasks.results.series import HistoryRow, NightRow
+from tasks.results.series import NightRow
 from tasks.results.sessions import NightFailureRow
 from tasks.results.table import NOTHING, Cell, Column, Table, build_table, first_rows, grouped
 from tasks.results.text import (
@@ -29,16 +32,15 @@ from tasks.results.text import (
     separated,
     series_conditions,
     with_code,
+    word_tone,
 )
 from tasks.results.verdicts import (
     ONLY_OF_LATENCY,
-    TONES,
     VerdictRow,
     failed_series,
     has_answer,
     latency_verdicts,
     other_verdicts,
-    verdict_tone,
 )
 
 _MAX_CHANGES = 50
@@ -49,10 +51,10 @@ _ELSEWHERE = "the pages of models and devices list all series"
 _WORSE = ("regression", "inaccurate", "suspected")
 _BETTER = ("improvement", "suspected improvement")
 _SECTIONS = {
-    "failed": ("failed",),
-    **dict.fromkeys(_BETTER, ("faster", "devices")),
-    "device slower": ("devices",),
-    **dict.fromkeys(_WORSE, ("changed",)),
+    "failed": "failed",
+    **dict.fromkeys(_BETTER, "faster"),
+    "device slower": "devices",
+    **dict.fromkeys(_WORSE, "changed"),
 }
 """Where a page lists the series of a verdict; all others are in its matrix."""
 _LOUD = ("regression", "inaccurate", "failed", "suspected", "device slower")
@@ -83,40 +85,54 @@ def list_page(rows: Sequence[NightRow], every_sweep: Iterable[SweepRow]) -> Page
 def page(reader: Reader, night: date, nights: Sequence[NightRow], rows: Sequence[VerdictRow]) -> Page:
     """Return the page of a night from its verdicts; `nights` are all nights, the newest first."""
     latency = latency_verdicts(rows)
-    sections = list(_changes(reader, rows, night)) if rows else []
+    sections = incidents.section(read_night_cards(reader, [night])[night], "Incidents of this night")
+    if latency:
+        sections.append(Section("matrix", "Models and devices", [heat_map(reader, night, rows)]))
+    sections += _changes(reader, rows, night) if rows else []
     if moved := _moved_devices(latency):
         sections.append(Section("devices", "Devices that moved", [Points(moved)]))
-    if latency:
-        sections.append(Section("matrix", "Models and devices", [matrix(latency), Paragraph(KEY, "quiet")]))
     sections.append(Section("sessions", "How it ran", list(_sweep_blocks(reader, night))))
-    answer = _answer(rows, {section.anchor for section in sections})
-    answer = answer if rows else joined(answer, " ", _step_without_verdicts(reader))
-    tone: Tone = next((TONES[verdict] for verdict in _LOUD if any(row.verdict == verdict for row in rows)), "")
+    answer = answer_of_night(rows)
+    answer = answer if rows else joined(answer, " ", step_without_verdicts(reader, "#sessions"))
     subtitle: list[str] = [f"{night:%A}, {night}"]
     if earlier := next((row.night for row in nights if row.night < night), None):
         subtitle += [" · ", Link(f"night before: {earlier}", addresses.night_page(earlier))]
         subtitle += [" · ", Link("compare with it", addresses.comparison_page(earlier, night))]
     if later := next((row.night for row in reversed(nights) if row.night > night), None):
         subtitle += [" · ", Link(f"night after: {later}", addresses.night_page(later))]
-    return Page(f"Night of {night}", sections, tuple(subtitle), answer, tone)
+    return Page(f"Night of {night}", sections, tuple(subtitle), answer, answer_tone(rows))
 
 
-def _answer(rows: Sequence[VerdictRow], anchors: Container[str]) -> Text:
-    """Return the headline of a night; each count leads to the section of the page that lists its series."""
+def answer_of_night(rows: Sequence[VerdictRow], page: str = "") -> Text:
+    """Return the headline of a night; each count leads to the section of the night's page that lists its series.
+
+    `page` is the address of that page; on it, it is empty, and the worst series is named.
+    """
     if not has_answer(rows):
         return night_headline(rows)
     parts: list[Text] = []
     for part in headline_parts(rows):
-        places = _SECTIONS.get(part.verdicts[0], ()) if part.verdicts else ("others",)
-        anchor = next((each for each in places if each in anchors), "matrix")
-        parts.append((Link(part.count, f"#{anchor}"), part.worst))
+        anchor = _SECTIONS.get(part.verdicts[0], "matrix") if part.verdicts else "others"
+        if anchor == "faster" and not any(row.verdict in _BETTER for row in rows):
+            anchor = "devices"  # all that is faster is so with its device
+        text, worst = (part.short, "") if page else (part.count, part.worst)
+        parts.append((Link(text, f"{page}#{anchor}"), worst))
     return joined(separated(parts, "; "), ".")
 
 
-def _step_without_verdicts(reader: Reader) -> Text:
-    """Return where to look in a night without a verdict, or how to get times if the farm has no real device."""
+def answer_tone(rows: Sequence[VerdictRow]) -> Tone:
+    """Return the tone of the headline: that of the worst verdict that is no mere note."""
+    alarms = {row.verdict for row in rows if row.measured_later is None}
+    return next((word_tone(verdict) for verdict in _LOUD if verdict in alarms), "")
+
+
+def step_without_verdicts(reader: Reader, sessions: str) -> Text:
+    """Return where to look in a night without a verdict, or how to get times if the farm has no real device.
+
+    `sessions` is the address of how its sweeps ran.
+    """
     if any(row.without_times is None for row in read_devices(reader)):
-        return "How its sweeps ran is below."
+        return (Link("How its sweeps ran", sessions), ".")
     return (
         "Emulated and simulated devices have no times; ",
         Link("SME2", "sme2.html"),
@@ -140,8 +156,8 @@ def _sweep_blocks(reader: Reader, night: date) -> Iterator[Block]:
 
 
 def _changes(reader: Reader, rows: Sequence[VerdictRow], night: date) -> Iterator[Section]:
-    """Yield what failed, what got worse (the largest change first), what got faster, and other figures that changed."""
-    latency = sorted(latency_verdicts(rows), key=lambda row: -abs(row.impact_ms))
+    """Yield what failed, what got worse, what got faster, and other figures that changed, as `rows` are sorted."""
+    latency = latency_verdicts(rows)
     worse, faster = ([row for row in latency if row.verdict in kinds] for kinds in (_WORSE, _BETTER))
     failed, others = failed_series(rows), other_verdicts(rows)
     if failed:
@@ -174,7 +190,8 @@ def _first_steps(reader: Reader, changes: Sequence[VerdictRow]) -> list[Text]:
     steps: list[Text] = []
     for row in sorted(first_of_model.values(), key=changes.index)[:_MAX_STEPS]:
         name = Link(f"{row.model} {row.precision} on {row.device}", series_page(row.series_id, row.device))
-        command = Code(closer_command(reader, row, row.night, row.baseline_to))
+        model = reader.warehouse_names.get(row.model, row.model)
+        command = Code(closer_command(model, row.device, row.precision, (row.baseline_to, row.night)))
         steps.append((name, f": {sentence(row.reason)} Look closer: ", command))
     return steps
 
@@ -204,8 +221,8 @@ def _spread(rows: Iterable[VerdictRow]) -> str:
 
 def _changes_table(reader: Reader, rows: Sequence[VerdictRow], night: date) -> Table:
     """Return changes of latency with their history and cause, a line each."""
-    parameters = {"night": night, "series": [row.series_id + row.device for row in rows[:_MAX_CHANGES]]}
-    histories = {(row.series_id, row.device): row.times_ms for row in reader.rows(HistoryRow, parameters)}
+    figures = [(row.series_id, row.device, row.metric) for row in rows[:_MAX_CHANGES]]
+    histories = {figure: row for (figure, _), row in read_histories(reader, figures, [night]).items()}
     lines = []
     for row in rows:
         series = (
@@ -216,20 +233,23 @@ def _changes_table(reader: Reader, rows: Sequence[VerdictRow], night: date) -> T
         )
         interval = f" ({signed_interval(row.low, row.high)})" if row.low is not None and row.high is not None else ""
         before, after = (row.figure(value) or DASH for value in (row.baseline_value, row.value))
-        history = tuple(histories.get((row.series_id, row.device), ()))
+        history = histories.get((row.series_id, row.device, row.metric))
         nothing = "" if row.baseline_value is None else "Nothing else changed."
         changed = f"Changed: {row.changed}." if row.changed else nothing
         line = [
             Cell(series),
-            Cell((row.verdict, f" since {row.since}" if row.since else ""), tone=verdict_tone(row.verdict)),
+            Cell((row.verdict, f" since {row.since}" if row.since else ""), tone=word_tone(row.verdict)),
             Cell((f"{before}, ", Link(after, cell_page(row.cell))), sort=row.value),
             Cell(f"{row.change.removesuffix(' %')}{interval}", sort=row.ratio) if row.ratio is not None else NOTHING,
             NOTHING if row.baseline_value is None else Cell(f"{row.impact_ms:+,.3f}", sort=row.impact_ms),
-            Cell((Link("history", series_page(row.series_id, row.device)),), line=history),
+            Cell(
+                (Link("history", series_page(row.series_id, row.device)),),
+                line=tuple(history.figures) if history else (),
+            ),
             Cell(joined(with_code(f"{row.cause}. "), changed) if row.cause else changed),
         ]
         lines.append(line)
-    return Table(_COLUMNS, lines, "Changes, the largest first").shortened(_MAX_CHANGES, _ELSEWHERE)
+    return Table(_COLUMNS, lines, "Changes, the worst first").shortened(_MAX_CHANGES, _ELSEWHERE)
 
 
 def _moved_devices(rows: Iterable[VerdictRow]) -> list[Text]:

@@ -7,7 +7,7 @@ from datetime import date
 
 from tasks.pages.page import MAX_LISTED, Page, Section
 from tasks.pages.report import MAX_CELLS, short_sections
-from tasks.pages.sme2 import sme2
+from tasks.pages.sections.sme2 import sme2
 from tasks.results.addresses import slug
 from tasks.results.devices import read_devices
 from tasks.results.measurements.sme2 import SpeedupRow
@@ -20,19 +20,18 @@ from tasks.results.text import TIMES, Code, Text, counted
 def page(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow]) -> Page:
     """Return the page about SME2 in the newest sweep of each name.
 
-    First the gains of all pairs, at most MAX_LISTED; then the report's section of each sweep whose devices times models
-    are at most MAX_CELLS.
+    First the gains of all pairs of several sweeps, at most MAX_LISTED; then the report's section of each sweep whose
+    devices times models are at most MAX_CELLS.
     """
     newest = [Answers(reader, sweep) for sweep in _newest_of_each_name(sweeps)]
     rows = _measured_pairs(newest) if _has_pairs(series) else []
     sections = []
-    if rows:
+    detailed = [answers for answers in newest if answers.sweep.devices * answers.sweep.models <= MAX_CELLS]
+    if rows and not newest == detailed == newest[:1]:  # else the section of the sweep has the same table
         sections.append(Section("all", "All", [first_rows(rows, MAX_LISTED, "etfarm sql lists all: sme2_speedup")]))
-    for answers in newest:
-        if answers.sweep.devices * answers.sweep.models <= MAX_CELLS:
-            (section,), sweep_id = short_sections(answers, [sme2]), answers.sweep.sweep_id
-            section = replace(section, anchor=f"sme2-{slug(sweep_id)}", title=f"{section.title}: {sweep_id}")
-            sections.append(section)
+    for answers in detailed:
+        (section,), sweep_id = short_sections(answers, [sme2]), answers.sweep.sweep_id
+        sections.append(replace(section, anchor=f"sme2-{slug(sweep_id)}", title=f"{section.title}: {sweep_id}"))
     return Page("SME2", sections, answer=_speedup_range(rows) if rows else _without_a_pair(reader, series))
 
 

@@ -1,14 +1,24 @@
 """How long a run takes: by cell, in prefill and decoding, and by number of threads."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from tasks.bundle.robust_statistics import MIN_SESSIONS, median_interval
 from tasks.results.cells import CellRow, precision_order
 from tasks.results.reader import Answers
-from tasks.results.table import MIB, Cell, Milliseconds, Number, Words, flag_above, toned
-from tasks.results.text import Code, Text, counted, in_ms, joined, sentence_digits, separated, series_conditions
+from tasks.results.table import MB, Cell, Milliseconds, Number, Words, flag_above, toned
+from tasks.results.text import (
+    Code,
+    Text,
+    counted,
+    in_ms,
+    interval_digits,
+    joined,
+    sentence_digits,
+    separated,
+    series_conditions,
+)
 
 _MAX_MODELS_NAMED = 5
 NOISY = 0.05
@@ -23,7 +33,9 @@ class LatencyRow(CellRow):
     time_ms: Annotated[
         float | None,
         Milliseconds(
-            "Time (IQM)", "Method::execute: interquartile mean of the sessions, each of them that of its runs"
+            "Time (IQM)",
+            meaning="Method::execute: interquartile mean of the sessions, each of them that of its runs",
+            half_width_ms=lambda row: half_width_ms(row.times_ms or []),
         ),
     ]
     mad_ms: Annotated[
@@ -39,7 +51,13 @@ class LatencyRow(CellRow):
     load_ms: Annotated[float | None, Number("Load", "ms", "median time to load the model", digits=1)]
     peak_memory_bytes: Annotated[
         int | None,
-        Number("Peak", "MiB", "largest resident memory of the runner after its first run", digits=1, scale=1 / MIB),
+        Number(
+            "Peak",
+            "MB",
+            "largest resident memory of the runner after its first run, the mean of the middle half of its sessions",
+            digits=1,
+            scale=1 / MB,
+        ),
     ]
     tracing_cost: Annotated[
         float | None,
@@ -123,18 +141,36 @@ def evidence_text(times_ms: Sequence[float]) -> str:
     return ", ".join(filter(None, [counted(len(times_ms), "session"), interval_text(times_ms)]))
 
 
-def interval_text(times_ms: Sequence[float], write: Callable[[float], str] | None = None) -> str:
-    """Return the 95 % interval of times, of fewer than six the range: `12.0 to 12.9 ms`; empty for a single time.
-
-    `write` writes a bound with the digits of the time beside it; without it, the bounds have those of a sentence.
-    """
+def interval_text(times_ms: Sequence[float]) -> str:
+    """Return the 95 % interval of times, of fewer than six the range: `12.0 to 12.9 ms`; empty for a single time."""
     if len(times_ms) < 2:
         return ""
-    bounds = median_interval(times_ms)
-    low, high = bounds or (min(times_ms), max(times_ms))
-    digits = sentence_digits(low)
-    write = write or (lambda ms: f"{ms:,.{digits}f}")
-    return f"{'95 % interval ' if bounds else ''}{write(low)} to {write(high)} ms"
+    bounds = bounds_text(times_ms, sentence_digits(_bounds_ms(times_ms)[0]))
+    return f"{'95 % interval ' if median_interval(times_ms) else ''}{bounds} ms"
+
+
+def bounds_text(times_ms: Sequence[float], digits: int) -> str:
+    """Return the bounds of the interval or range, with so many decimals; empty for a single time."""
+    return " to ".join(f"{each:,.{digits}f}" for each in _bounds_ms(times_ms)) if len(times_ms) > 1 else ""
+
+
+def time_digits(times_ms: Sequence[float], max_digits: int) -> int:
+    """Return the decimals of the time of a cell that its interval or range allows."""
+    half_ms = half_width_ms(times_ms)
+    return max_digits if half_ms is None else interval_digits(half_ms, max_digits)
+
+
+def _bounds_ms(times_ms: Sequence[float]) -> tuple[float, float]:
+    """Return the 95 % interval of times, of fewer than six the range."""
+    return median_interval(times_ms) or (min(times_ms), max(times_ms))
+
+
+def half_width_ms(times_ms: Sequence[float]) -> float | None:
+    """Return half the width of the interval of times; None for fewer than two."""
+    if len(times_ms) < 2:
+        return None
+    low, high = _bounds_ms(times_ms)
+    return (high - low) / 2
 
 
 def _complexity(row: LatencyRow) -> tuple[int, int, bool]:

@@ -6,12 +6,12 @@ from typing import Annotated
 
 from tasks.results.cells import CellRow
 from tasks.results.reader import Reader
-from tasks.results.table import MIB, Name, Number, Row, Words
+from tasks.results.table import MB, Name, Number, Row, Words
 from tasks.results.text import Code, Text, counted, joined
 
 UNATTRIBUTED = "unattributed"
 OWNERS = (
-    "runner and libraries", "program file", "planned arenas", "constants", "packed weights", "first run", "temporary",
+    "start-up and libraries", "program file", "planned arenas", "constants", "packed weights", "first run", "temporary",
     UNATTRIBUTED,
 )  # fmt: skip
 """Until the first run, as in the view memory_use; the last one is the rest. RECORDING is another one at the end."""
@@ -26,7 +26,7 @@ class MemoryRow(CellRow):
     query = "memory"
     moment: Annotated[str, Words("Moment")]
     sessions: Annotated[int, Number("Sessions")]
-    total_bytes: Annotated[int, Number("Total", "MiB", digits=1, scale=1 / MIB)]
+    total_bytes: Annotated[int, Number("Total", "MB", digits=1, scale=1 / MB)]
     owner: str
     bytes: int
     planned_bytes: int | None
@@ -40,30 +40,30 @@ class PlanRow(Row):
     query = "memory_plans"
     model: Annotated[str, Name("Model")]
     precision: Annotated[str, Words("Precision")]
-    planned_bytes: Annotated[int, Number("Planned", "MiB", "arenas of the method", digits=2, scale=1 / MIB)]
+    planned_bytes: Annotated[int, Number("Planned", "MB", "arenas of the method", digits=2, scale=1 / MB)]
     live_bytes: Annotated[
-        int, Number("Alive", "MiB", "buffers that are alive at once, where these are largest", digits=2, scale=1 / MIB)
+        int, Number("Alive", "MB", "buffers that are alive at once, where these are largest", digits=2, scale=1 / MB)
     ]
     needed_bytes: Annotated[
         int | None,
         Number(
             "At these shapes",
-            "MiB",
+            "MB",
             "what is alive at once at the measured shapes; arenas are planned for the largest",
             digits=2,
-            scale=1 / MIB,
+            scale=1 / MB,
             only_with="needed_bytes",
         ),
     ]
     constant_bytes: Annotated[
-        int, Number("Constants", "MiB", "constants and initial state in the program", digits=2, scale=1 / MIB)
+        int, Number("Constants", "MB", "constants and initial state in the program", digits=2, scale=1 / MB)
     ]
     delegate_bytes: Annotated[
-        int, Number("For delegates", "MiB", "weights and graphs in the program and its files", digits=2, scale=1 / MIB)
+        int, Number("For delegates", "MB", "weights and graphs in the program and its files", digits=2, scale=1 / MB)
     ]
     producer: Annotated[str | None, Name("Largest buffer", meaning="what writes it")]
     last_user: Annotated[str | None, Name("Last user")]
-    bytes: Annotated[int | None, Number("Its size", "MiB", digits=2, scale=1 / MIB)]
+    bytes: Annotated[int | None, Number("Its size", "MB", digits=2, scale=1 / MB)]
     life_share: Annotated[float | None, Number("Its life", "%", "part of the instructions", digits=0, scale=100)]
 
 

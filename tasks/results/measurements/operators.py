@@ -233,7 +233,8 @@ def time_in_words(answers: Answers) -> Iterator[Text]:
         shares = [share for part in models.values() for share in part]
         low, high = (f"{100 * share:.0f}" for share in (min(shares), max(shares)))
         span = f"{low} %" if low == high else f"{low} to {high} %"
-        parts.append(joined(f"{category} in ", codes(models), f" ({span})"))
+        name = category if category != OTHER else "operators of no category (named by slowest-operators)"
+        parts.append(joined(f"{name} in ", codes(models), f" ({span})"))
     if parts:
         yield joined("Largest share of the time: ", separated(parts, "; "), ".")
     if undecided:

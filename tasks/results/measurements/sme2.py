@@ -173,15 +173,23 @@ class LeftOutRow(Row):
     likely_reason: Annotated[str, Words("Likely reason (inference)", wraps=True)]
 
 
+@dataclass(frozen=True)
+class CellCoverageRow(CoverageRow):
+    query = "cell_coverage"
+
+
 def coverage_in_words(answers: Answers) -> Iterator[Text]:
     """Yield a line for each cell: how many of the eligible calls ran on SME, and what proves SME2."""
-    for row in answers.rows(CoverageRow):
-        of_time = "" if row.name_share is None else f", {in_percent(row.name_share)} of their time"
-        calls = f"{row.sme_calls:g} of {row.eligible_calls:g} eligible calls per run on SME by their names{of_time}"
-        proven = "not proven"
-        if row.proven_share is not None:
-            proven = f"{in_percent(row.proven_share)} of their time, proven by {row.evidence} kernels"
-        yield f"{', '.join(series_conditions(row))}: {calls}; SME2: {proven}."
+    yield from map(describe_coverage, answers.rows(CoverageRow))
+
+
+def describe_coverage(row: CoverageRow) -> str:
+    of_time = "" if row.name_share is None else f", {in_percent(row.name_share)} of their time"
+    calls = f"{row.sme_calls:g} of {row.eligible_calls:g} eligible calls per run on SME by their names{of_time}"
+    proven = "not proven"
+    if row.proven_share is not None:
+        proven = f"{in_percent(row.proven_share)} of their time, proven by {row.evidence} kernels"
+    return f"{', '.join(series_conditions(row))}: {calls}; SME2: {proven}."
 
 
 def plain_fp16_in_words(row: Fp16Row) -> Text:

@@ -68,15 +68,22 @@ def known_hosts(folder: Path) -> Path:
 
 
 UNREACHABLE: dict[str, tuple[Callable[[int, Path], dict[str, object]], type[DeviceError], str]] = {
-    "unknown name": (lambda *_: {"address": "no-host.invalid"}, DeviceLost, "cannot reach .*no-host.invalid"),
+    "unknown name": (
+        lambda *_: {"address": "no-host.invalid"}, DeviceLost,
+        "cannot reach .*no-host.invalid.*; correct its `address`"),
+    "unknown jump host": (
+        lambda *_: {"proxy_jump": "gate.invalid"}, DeviceLost,
+        "jump host: cannot reach .*gate.invalid.*; correct its `proxy_jump`, or add"),
     "off behind a jump host": (
-        lambda port, _: {"proxy_jump": f"127.0.0.1:{port}", "port": 1}, DeviceLost, "cannot reach .*127.0.0.1:1 "),
+        lambda port, _: {"proxy_jump": f"127.0.0.1:{port}", "port": 1}, DeviceLost,
+        "cannot reach .*127.0.0.1:1 .*; check that its jump host reaches it"),
     "known_hosts is damaged": (
         lambda _, folder: {"known_hosts": known_hosts(folder)}, DeviceRefused, r"cannot read .*known \(.*\); correct"),
     "key is missing": (
         lambda _, folder: {"identity_file": folder / "missing"}, DeviceRefused, "the private key .*missing does not"),
     "key is a stranger's": (
-        lambda _, folder: {"identity_file": new_key(folder)}, DeviceRefused, "does not accept our keys"),
+        lambda _, folder: {"identity_file": new_key(folder)}, DeviceRefused,
+        "does not accept our keys .*; authorize the key with `ssh-copy-id -i .*new_key -p .*@127.0.0.1`"),
     "key is locked": (
         lambda _, folder: {"identity_file": new_key(folder, "locked")}, DeviceRefused,
         "its private key has a passphrase; run `ssh-add .*new_key`"),

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from junitparser import Failure, JUnitXml
 
+from sql.warehouse import open_read_only
 from tasks.pages.comparison import markdown
 from tasks.results.changes import Comparison, SeriesChange
-from tasks.results.compare import comparison_headline
+from tasks.results.compare import comparison_headline, read_file_commits
+from tasks.results.reader import Reader
 from tasks.results.text import Fact
 from tests.fixtures.command import Command, Ended
 from tests.fixtures.documented import assert_documented
@@ -53,7 +55,8 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
         measure(maker, night, times_us, model__name="states", model__pte_sha256=night)
         measure(maker, night, slower_by(2_000 * number), model__name="same-content")
         measure(maker, night, QUIET, model__name="a|b", device__name="pi")
-        voice = {"model__name": "./voice.py:make", "model__pte_sha256": night}
+        voice: dict[str, Any] = {"model__name": "./voice.py:make", "model__pte_sha256": night}
+        voice["sweep__source"] = {"commit": str(number) * 40, "is_dirty": bool(number)}
         measure(maker, night, slower_by(3_000 * number), **voice, device__name="pi")
         for kind, transport in (("emulated", "adb"), ("simulated", "simulated")):
             device = {"device__name": kind, "device__transport": transport, "device__emulated": True}
@@ -80,9 +83,9 @@ Compared = Callable[..., tuple[Ended, list[dict[str, Any]]]]
 def compared(compare: Command, tmp_path: Path) -> Compared:
     """Run `etfarm compare` with these words; return how it ended, and the rows that programs get."""
 
-    def run(*words: str) -> tuple[Ended, list[dict[str, Any]]]:
+    def run(*words: str, code: int = 0) -> tuple[Ended, list[dict[str, Any]]]:
         ended = compare(*words, "--output", tmp_path / "rows.json")
-        assert ended.code == 0, ended.err
+        assert ended.code == code, ended.err
         rows: list[dict[str, Any]] = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))
         assert_documented("compare", rows)
         return ended, rows
@@ -96,11 +99,14 @@ def test_two_nights_are_compared_and_what_is_in_one_only_is_listed(compare: Comm
         "1 of 3 series slower: slow fp32 on host, SME2 off, one thread, 20.0 % (13.7 to 26.6 %); inconclusive: 2; "
         "sessions: 13 of A, 13 of B; margin 1 %."
     )
-    assert lines[2:4] == ["A: night 2026-11-01", "B: night 2026-11-02"]
-    (slow,) = (line for line in lines if line.startswith("slow host fp32 SME2 off 1 5 + 5 10 12 slower 20.0 % (13.7"))
+    mean = "Geometric mean of B / A over 3 series: +6.3 %."
+    assert lines[2:5] == ["A: night 2026-11-01", "B: night 2026-11-02", mean]
+    (slow,) = (
+        line for line in lines if line.startswith("slow host fp32 SME2 off 1 5 + 5 10.0 12.0 slower 20.0 % (13.7")
+    )
     assert slow.endswith(" pte")
-    assert "toy host fp32 SME2 off 1 5 + 5 10 10 inconclusive: nights differ by 5.5 % without a change" in lines
-    assert "short host fp32 SME2 off 1 3 + 3 10 10 inconclusive: 2 more sessions of each side" in lines
+    assert "toy host fp32 SME2 off 1 5 + 5 10.0 10.0 inconclusive: nights differ by 5.5 % without a change" in lines
+    assert "short host fp32 SME2 off 1 3 + 3 10.0 10.0 inconclusive: 2 more sessions of each side" in lines
     assert "only in A: gone fp32 on host, SME2 off, one thread (5 sessions)" in lines
     assert "only in B: new fp32 on host, SME2 off, one thread (5 sessions)" in lines
     assert lines[-2].startswith("A and B were not measured interleaved")
@@ -147,8 +153,9 @@ def test_a_comparison_is_written_to_each_file_in_the_format_of_its_ending(compar
     assert ended.code == 0, ended.err
     # then Markdown has the answer first, names are those of the pages, and what did not change is folded
     lines = files["md"].read_text(encoding="utf-8").splitlines()
-    assert lines[0].startswith("**1 of 2 series slower: voice fp32 on pi, SME2 off, one thread, 30.0 % (")
-    assert "; not slower: 1; sessions: 10 of A, 10 of B; margin 6 %.**" in lines[0]
+    assert lines[0].startswith("**voice fp32 on pi +30.0 % (+23.2 to ")
+    assert lines[2].startswith("1 of 2 series slower: voice fp32 on pi, SME2 off, one thread, 30.0 % (")
+    assert "; not slower: 1; sessions: 10 of A, 10 of B; margin 6 %." in lines[2]
     rows = [line for line in lines if line.startswith("| ")]
     assert rows[2].startswith(r"| voice fp32 on pi, SME2 off, one thread | 10 ms | 13 ms | slower 30.0 % (")
     explained = lines.index("<details><summary>What is known about the worst change</summary>")
@@ -166,6 +173,14 @@ def test_a_comparison_is_written_to_each_file_in_the_format_of_its_ending(compar
     assert (failed.name, failed.classname) == ("voice fp32, SME2 off, one thread", "pi")
     assert failed.result[0].message.startswith("slower 30.0 % (")
     assert "1 slower" in files["svg"].read_text()
+
+
+def test_commits_of_nights_and_of_files_that_nights_measured_are_stated(compared: Compared, warehouse: Path) -> None:
+    _, rows = compared(*OTHERS, "--model", "voice")
+    commits = ("0" * 40, "1" * 40 + "-dirty")
+    assert [(row["commit_a"], row["commit_b"]) for row in rows] == [commits]
+    with open_read_only(warehouse) as connection:
+        assert read_file_commits(Reader(connection), [*OTHERS, "unknown"]) == dict(zip(OTHERS, commits, strict=True))
 
 
 def test_the_markdown_has_at_most_60_lines_whatever_was_compared() -> None:
@@ -195,7 +210,7 @@ def test_the_markdown_has_at_most_60_lines_whatever_was_compared() -> None:
         ([*NIGHTS, "--fail-on", "unknown", "--model", "toy", "--margin", "6"], 0, ""),
         ([*NIGHTS, "--fail-on", "regression", "--fail-on", "unknown"], 1, "; unknown: 4 of 5 unknown or without a cou"),
         ([*OTHERS, "--model", "wrong", "--fail-on", "inaccurate"], 1, "inaccurate: 1 of 1 with inaccurate outputs"),
-        ([*OTHERS, "--model", "wrong", "--fail-on", "different"], 0, ""),
+        ([*OTHERS, "--model", "wrong", "--fail-on", "different"], 3, "INCOMPLETE: no result that"),
         ([*NIGHTS, "--model", "tyo"], 2, "--model: neither A nor B has a cell with model `tyo`; did you mean `toy`?"),
         ([*NIGHTS, "--output", "x.html"], 2, "x.html: unknown output format; end its name in .md, .json, .xml, .svg"),
         (["2026-11-01", "2026-11-09"], 2, "nearest: 2026-11-0"),
@@ -207,7 +222,7 @@ def test_fail_on_and_mistakes_decide_the_exit_code(
     compare: Command, words: list[str], code: int, sentence: str
 ) -> None:
     ended = compare(*words)
-    assert (ended.code, ended.err.count("\n"), bool(ended.out)) == (code, int(code > 0), code < 2)
+    assert (ended.code, ended.err.count("\n"), bool(ended.out)) == (code, int(code > 0), code != 2)
     assert sentence in ended.err
 
 
@@ -220,7 +235,7 @@ def test_sme2_is_compared_inside_the_newest_sweep(compared: Compared) -> None:
 @pytest.mark.parametrize("kind", ["emulated", "simulated"])
 def test_emulated_and_simulated_devices_are_labelled_and_have_no_times(compared: Compared, kind: str) -> None:
     fails = [word for kind in ("regression", "different", "unknown") for word in ("--fail-on", kind)]
-    ended, (row,) = compared(*OTHERS, "--device", kind, *fails)
+    ended, (row,) = compared(*OTHERS, "--device", kind, *fails, code=3)
     assert (f"{kind} ({kind})" in ended.out, f"{kind}: no times" in ended.out) == (True, True), ended
     assert ended.out.startswith(f"No series slower of 1; {kind}, without times: 1; sessions: 5 of A, 5 of B;")
     assert [row[name] for name in ("time_a_ms", "time_b_ms", "ratio", "low", "high", "answer")] == [None] * 6

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sql.warehouse import open_read_only
-from tasks.pages.sessions import failures
+from tasks.pages.sections.sessions import failures
 from tasks.pages.site.site import Site
 from tasks.results.reader import Reader, open_answers
 from tests.fixtures.command import Command
@@ -38,7 +38,7 @@ def test_every_format_of_the_verdicts_names_the_failure(command: Command, maker:
     ended = command("verdicts", "--warehouse", maker.warehouse, "--fail-on", "suspected", *outputs)
     texts = {form: file.read_text(encoding="utf-8") for form, file in files.items()}
     # then each has the count or the reason, and --fail-on does not take it for a success
-    assert (ended.code, HEADLINE in ended.lines) == (1, True)
+    assert (ended.code, HEADLINE in ended.lines) == (3, True)
     (incident,) = [line for line in ended.lines if line.startswith("toy failed since 2026-11-01 ")]
     assert REASON in incident
     assert command("verdicts", "--warehouse", maker.warehouse).code == 0
@@ -56,7 +56,8 @@ def test_every_format_of_the_verdicts_names_the_failure(command: Command, maker:
         True,
     )
     first, *rest = texts["md"].splitlines()
-    assert first == f"**{HEADLINE}**"
+    assert first.startswith("**INCOMPLETE: failed: toy fp32 on host: 2 of 2 sessions failed (")
+    assert HEADLINE in rest
     assert sum(line.startswith("| toy fp32") and line.endswith(f"{WHY} |") for line in rest) == 2
 
 
@@ -70,15 +71,15 @@ def test_a_model_that_crashes_with_sme2_alone_is_one_sentence_in_every_place(com
         night_of(maker, 1, sessions=2, threads=threads)
     maker.load()
     contrast = "crashes with SME2 on (SIGSEGV), runs with SME2 off (two sessions)"
-    # then the incident, the home page and the report have the sentence once, and JSON the kind and the signal
+    # then the incident, the page of the night and the report have the sentence once, and JSON the kind and the signal
     ended = command("verdicts", "--warehouse", maker.warehouse)
     assert sum(contrast in line for line in ended.lines if "incident" in line) == 1
     document = json.loads(command("verdicts", "--warehouse", maker.warehouse, "--format", "json").out)
     kinds = [(row["verdict"], row["failure_kind"], row["failure_signal"]) for row in document["verdicts"]]
     assert kinds == [("failed", "model_crashed", 11)] * 2 + [("insufficient data", None, None)] * 2
     with open_read_only(maker.warehouse) as connection:
-        home = Pages(Site(Reader(connection), "x")).read("index.html")
-    assert home.words["failed"].count(f"toy fp32 on host: {contrast}") == 1
+        night = Pages(Site(Reader(connection), "x")).read("nights/2026-11-01.html")
+    assert night.words["failed"].count(f"toy fp32 on host: {contrast}") == 1
     with open_answers(maker.warehouse, None) as answers:
         assert Part.of(failures(answers)).words.count(f"toy fp32 on host: {contrast}") == 1
 
@@ -97,10 +98,12 @@ def test_the_signal_of_a_series_is_that_of_its_most_frequent_kind(command: Comma
 def test_the_home_page_and_the_feed_name_it_with_its_reason_once(maker: BundleMaker) -> None:
     with open_read_only(maker.warehouse) as connection:
         pages = Pages(Site(Reader(connection), "x"))
-        home, nights, models = (pages.read(name) for name in ("index.html", "nights.html", "models.html"))
+        home, night, models = (pages.read(name) for name in ("index.html", "nights/2026-11-01.html", "models.html"))
         feed, model = pages.html("feed.atom"), pages.read("models/toy.html")
-    assert home.answer == HEADLINE
-    assert home.words["failed"].count(f"toy fp32 on host: {REASON}.") == 1
-    assert nights.column("all", "Failed") == models.column("all", "Failed") == ["2"]
+    assert home.answer == "One open incident. 2 of 3 series failed; cannot be judged: 1."
+    assert night.answer == HEADLINE
+    assert REASON in home.words["incidents"]
+    assert night.words["failed"].count(f"toy fp32 on host: {REASON}.") == 1
+    assert models.column("all", "Series") == ["2 failed, 1 insufficient data"]
     assert "toy failed since 2026-11-01" in feed
     assert WHY in model.words["explained"]

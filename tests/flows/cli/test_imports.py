@@ -41,6 +41,7 @@ NEEDED: list[tuple[set[str], list[str]]] = [
         ],
     ),
     (READER, ["verdicts", "verdicts --format markdown", "explain toy"]),
+    ({*READER, "yaml"}, ["status", "status --format json"]),
     ({*READER, "numpy"}, ["compare 2026-11-19 2026-11-20"]),
     (RECORDS, [f"trace {SESSION}"]),
     (

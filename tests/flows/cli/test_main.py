@@ -45,6 +45,33 @@ def test_the_help_lists_each_command_in_its_panel(command: Command) -> None:
         assert [line.split()[0] for line in listed] == [*names]
 
 
+def test_an_option_comes_before_a_variable_a_variable_before_the_file_and_the_file_before_the_default(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ETFARM_DATA_DIR", raising=False)
+
+    def data_dir(*words: str) -> str:
+        return command(*words).refusal.removeprefix("etfarm: ").partition("/")[0]
+
+    assert data_dir("explain", "toy") == "var"
+    Path("etfarm.yaml").write_text("data_dir: file\n", encoding="utf-8")
+    assert data_dir("explain", "toy") == "file"
+    monkeypatch.setenv("ETFARM_DATA_DIR", "variable")
+    assert data_dir("explain", "toy") == "variable"
+    assert data_dir("--data-dir", "before", "explain", "toy") == "before"
+    assert data_dir("--data-dir", "before", "explain", "toy", "--data-dir", "after") == "after"
+    # and the pages find the traces where the setting is
+    served: list[str | None] = []
+    monkeypatch.setattr("flows.cli.site._serve", lambda _port, _names, site: served.append(site.bundles_location))
+    monkeypatch.setenv("ETFARM_BUNDLES", "s3://farm/bundles")
+    assert (command("site").code, served) == (0, ["s3://farm/bundles"])
+    # and the processes that a worker starts get that of the group `server`
+    monkeypatch.setattr("flows.server.shared_server.run_worker", lambda _pool: 0)
+    assert command("--data-dir", "first", "server", "--data-dir", "of_worker", "worker").code == 0
+    assert os.environ["ETFARM_DATA_DIR"] == str(tmp_path / "of_worker")
+
+
 def test_what_was_refused_is_reported_and_the_rest_is_loaded(command: Command, tmp_path: Path) -> None:
     (tmp_path / "some model.etdump").write_bytes(etdump_of([(30, {}), (40, {})]))
     (tmp_path / "cut.etdump").write_bytes(etdump_of([(30, {})])[:100])
@@ -110,6 +137,8 @@ def test_an_output_without_room_is_one_sentence_and_one_that_nobody_reads_ends_q
 def test_the_findings_of_doctor_are_documented(command: Command, tmp_path: Path) -> None:
     inventory = tmp_path / "inventory.yaml"
     inventory.write_text("devices:\n  - {name: gone, transport: ssh, address: 127.0.0.1, port: 9, user: x, root: /x}\n")
-    rows = json.loads(command("doctor", "--inventory", inventory, "--format", "json").out)
-    assert rows
+    warehouse = tmp_path / "w.duckdb"
+    before = ("--warehouse", warehouse)  # what stands before the command's name is its setting, too
+    rows = json.loads(command(*before, "doctor", "--inventory", inventory, "--format", "json").out)
+    assert f"warehouse = {warehouse} (--warehouse)" in [row["text"] for row in rows]
     assert_documented("doctor", rows)

@@ -60,14 +60,20 @@ def ask(server: MCPServer[Any]) -> Ask:
     return lambda tool, **arguments: asyncio.run(call(tool, arguments))
 
 
+def rows_of(part: Any) -> list[dict[str, Any]]:
+    """The rows of a table of an answer, each by the names of its columns."""
+    rows = part["foreign_text"]["rows"] if "foreign_text" in part else part["rows"]
+    return [dict(zip(part["columns"], row, strict=True)) for row in rows]
+
+
 def texts(value: Any, within: str = "") -> Iterator[tuple[str, str]]:
-    """Each text of an answer, with the name of the field that it is in."""
+    """Each text of an answer, with the name of the field that it is in; `foreign_text` for all below such a field."""
     if isinstance(value, str):
         yield within, value
     elif isinstance(value, dict):
         for name, inner in value.items():
-            yield "name", name
-            yield from texts(inner, name)
+            yield within if within == "foreign_text" else "name", name
+            yield from texts(inner, within if within == "foreign_text" else name)
     elif isinstance(value, list):
         for inner in value:
             yield from texts(inner, within)
@@ -97,10 +103,11 @@ def test_texts_of_others_are_marked_and_cannot_act_in_any_answer(maker: BundleMa
         "session": ask("session", session_id=session_id),
         "unknown": ask("explain", name=MODEL.lower()),
     }
-    columns, first = ("verdict", "ratio", "low", "high", "sessions", "cell"), answers["verdicts"]["rows"][0]
+    columns, first = ("verdict", "ratio", "low", "high", "sessions", "cell"), rows_of(answers["verdicts"])[0]
     judged = query(maker.warehouse, f"SELECT {', '.join(columns)} FROM verdict WHERE is_newest")[1]
     assert [tuple(first[name] for name in columns)] == judged
-    assert len(answers["verdicts"]["cells"][first["cell"]]["session_ids"]) == first["sessions"] == 8
+    [origin] = [row for row in rows_of(answers["verdicts"]["cells"]) if row["cell"] == first["cell"]]
+    assert len(origin["session_ids"]) == first["sessions"] == 8
     for tool, answer in answers.items():
         orders = [(field, text) for field, text in texts(answer) if "gnore " in text or "you are now" in text]
         assert orders, f"{tool}: the orders should be in the answer"
@@ -113,18 +120,18 @@ def test_answers_are_bounded_and_read_on(maker: BundleMaker, ask: Ask, monkeypat
     text = "SELECT session_id FROM session_latency ORDER BY session_id"
     pages = [ask("sql", query=text, limit=32)]
     pages.append(ask("sql", query=text, limit=32, offset=pages[0]["next_offset"]))
-    assert [len(page["rows"]) for page in pages] == [32, 8]
+    assert [len(rows_of(page)) for page in pages] == [32, 8]
     assert pages[1]["next_offset"] is None
-    read = [row["session_id"] for page in pages for row in page["rows"]]
+    read = [row["session_id"] for page in pages for row in rows_of(page)]
     assert [(each,) for each in read] == query(maker.warehouse, text)[1]
     # then rows that are long come in more pages, and a log is read on, too
     long = ask("sql", query="SELECT repeat('word ', 3000) AS x FROM session_latency", limit=200)
-    assert 0 < len(long["rows"]) == long["next_offset"] < 40
-    assert long["rows"][0]["x"]["foreign_text"].endswith("\u2026 (13000 more characters)")
+    assert 0 < len(rows_of(long)) == long["next_offset"] < 40
+    assert rows_of(long)[0]["x"].endswith("\u2026 (13000 more characters)")
     wide = ask("sql", query="SELECT list_transform(range(999), lambda n: repeat('word ', 3000)) AS x FROM range(3)")
     assert len(json.dumps(wide)) < 45_000
     assert wide["next_offset"] == 1
-    assert ask("sql", query="SELECT range(101) AS x")["rows"] == [{"x": [*range(100), {"items_left_out": 1}]}]
+    assert rows_of(ask("sql", query="SELECT range(101) AS x")) == [{"x": [*range(100), {"items_left_out": 1}]}]
     monkeypatch.setattr("flows.cli.mcp_tools._LOG_CHARS", 10)
     log = ask("session", session_id=read[0])
     assert log["log_next_offset"] == 10
@@ -156,17 +163,21 @@ def test_a_session_has_its_breakdown_a_trace_and_columns_their_units(maker: Bund
     newest = "SELECT session_id, cell, time_ms FROM session_latency ORDER BY session_id DESC LIMIT 1"
     [(session_id, cell, time_ms)] = query(maker.warehouse, newest)[1]
     answer = ask("session", session_id=session_id)
-    assert answer["latency"][0]["time_ms"] == time_ms
+    assert rows_of(answer["latency"])[0]["time_ms"] == time_ms
     shares = f"SELECT category, share FROM category_share WHERE cell = '{cell}' ORDER BY 2 DESC"
-    assert [(row["category"], row["share"]) for row in answer["categories"]] == query(maker.warehouse, shares)[1]
+    assert [(row["category"], row["share"]) for row in rows_of(answer["categories"])] == query(maker.warehouse, shares)[
+        1
+    ]
     path = Path(ask("trace", session_id=session_id)["path"])
     trace = path.read_text(encoding="utf-8")
     assert json.loads(trace)["traceEvents"]
     assert ask("trace", session_id=session_id, run="all")["path"] != str(path)
     assert path.read_text(encoding="utf-8") == trace
-    columns = ask("sql", query="SELECT cv AS cv FROM session_latency")["columns"]
-    described = {row["name"]: row["meaning"] for row in ask("describe", view="session_latency")["columns"]}
-    assert columns == [{"name": "cv", "meaning": described["cv"]}]
+    described = {row["name"]: row["meaning"] for row in rows_of(ask("describe", view="session_latency"))}
+    # then a column is explained in the first answer only, and again by describe
+    first, second = (ask("sql", query="SELECT cv AS cv FROM session_latency") for _ in range(2))
+    assert (first["columns"], first["meanings"]) == (["cv"], {"cv": described["cv"]})
+    assert (second["columns"], "meanings" in second) == (["cv"], False)
     assert described["cv"]
     assert "verdict" in ask("describe")["views"]
-    assert any(each["name"] == "slowest-operators" for each in ask("questions")["questions"])
+    assert any(each["name"] == "slowest-operators" for each in rows_of(ask("questions")))

@@ -60,13 +60,16 @@ def answers_of(asked: list[Asked], *words: str) -> list[dict[str, Any]]:
 
 
 def values_of(answer: Any, name: str) -> Iterator[Any]:
-    """Yield what an answer has in all fields of this name, in its order; a marked text as the text alone."""
+    """Yield what an answer has in all fields and columns of this name, in its order."""
     if isinstance(answer, dict):
+        foreign = answer.get("foreign_text", {})
+        if isinstance(foreign, dict) and name in answer.get("columns", []):
+            yield from (row[answer["columns"].index(name)] for row in foreign["rows"])
         for field, value in answer.items():
             if field == name:
-                yield value["foreign_text"] if isinstance(value, dict) and "foreign_text" in value else value
+                yield value
             else:
-                yield from values_of(value if field != "units" else None, name)
+                yield from values_of(value if field != "meanings" else None, name)
     elif isinstance(answer, list):
         for item in answer:
             yield from values_of(item, name)
@@ -106,4 +109,4 @@ def test_an_answer_has_figures_of_its_sql(maker: BundleMaker, answers: list[dict
         values = list(values_of(answers[number], column))
         assert values[: len(rows)] == [equal(row[at]) for row in rows], column
     if not rows:
-        assert answers[number]["rows"] == []
+        assert answers[number]["foreign_text"] == {"rows": []}

@@ -143,6 +143,7 @@ def test_all_rows_of_a_table_are_printed(show: Show) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_a_big_result_does_not_stay_in_memory(warehouse: Path, tmp_path: Path, suffix: str) -> None:
     # given a result of 600 MB, and a small one to compare with

@@ -46,9 +46,10 @@ def suggested(maker: BundleMaker) -> dict[str, list[str]]:
     """The commands of the page of the newest night and of those of all models, by page."""
     with open_read_only(maker.warehouse) as connection:
         pages = Pages(Site(Reader(connection), "x"))
-        names = ["index.html", *(f"models/{model}.html" for model in ("slow", "fast", "broken", NEW))]
+        newest = f"nights/{pages.site.nights[0].night}.html"
+        names = ["index.html", newest, *(f"models/{model}.html" for model in ("slow", "fast", "broken", NEW))]
         html = {name: pages.html(name) for name in names}
-    return {name: re.findall(r"<code>(etfarm [^<]*)</code>", text) for name, text in html.items()}
+    return {name: re.findall(r"<code[^>]*>(etfarm [^<]*)</code>", text) for name, text in html.items()}
 
 
 def test_the_export_that_failed_is_named_by_the_command_that_repeats_it(command: Command, maker: BundleMaker) -> None:

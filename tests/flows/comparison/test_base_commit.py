@@ -46,7 +46,11 @@ def test_the_model_of_the_commit_and_the_present_one_are_exported(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, after = export_both(MODEL, "fp32", "HEAD", repository / "var")
-    assert (before.read_text(encoding="utf-8"), after.read_text(encoding="utf-8")) == ("first", "second")
+    assert [side.file.read_text(encoding="utf-8") for side in (before, after)] == ["first", "second"]
+    # and each side is named by its commit
+    commit = git("rev-parse", "HEAD").strip()
+    assert (before.commit, before.label) == (commit, f"{MODEL} at {commit[:7]}")
+    assert (after.commit, after.label) == (f"{commit}-dirty", f"{MODEL} at {commit[:7]} with uncommitted changes")
     # and nothing of it stays
     assert git("worktree", "list").count("\n") == 1
     assert git("status", "--short") == " M model.py\n"

@@ -29,6 +29,9 @@ class TrueDevice:
         exports=SimpleNamespace(absolute=str), store=None, device=SimpleNamespace(name="phone"), runner_sha256="r"
     )
 
+    def runner_for(self, _delegate: str | None) -> SimpleNamespace:
+        return self.runner
+
     def __init__(self) -> None:
         self.asked = 0
 

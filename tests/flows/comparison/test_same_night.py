@@ -113,11 +113,12 @@ def test_a_former_file_that_is_gone_is_recorded_once_and_stated_wherever_the_cha
     with open_reader(data.warehouse) as reader:
         pages = Pages(Site(reader, "x"))
         night = pages.history(pages.read("devices/here.html"), document["verdicts"][0]["series_id"])[-1]
-        home = pages.read("index.html").words
-    shown = [*(printed.out, *explained["Incident"], *home.values(), night["reason"])]
-    assert [place for place, words in home.items() if text in words] == ["incidents", "changed"]
-    assert sum(text in words for words in shown) == 5
+        of_night, card = (pages.read(name).words for name in ("nights/2026-11-08.html", "index.html"))
+    shown = [*(printed.out, *explained["Incident"], *of_night.values(), night["reason"])]
+    assert [place for place, words in of_night.items() if text in words] == ["changed"]
+    assert sum(text in words for words in shown) == 4
     assert not any("compare it with" in words for words in shown)
+    assert f"etfarm decisions accept {incident['incident']}" in card["incidents"]
     # and so does a warehouse that is built again
     before = data.ask("FROM metric_verdict ORDER BY ALL")
     data.warehouse.unlink()

@@ -67,6 +67,9 @@ def test_a_model_that_cannot_be_exported_is_recorded_even_if_no_session_could_ru
     lost = {("linear", "device_unusable", "here: no answer"): 5} if cause == "the device" else {}
     assert reasons == Counter({("conv", "export_failed", BROKEN): 4, **lost})
     assert (tally.failed, tally.dropped) == ((9, 0) if lost else (4, 5))
+    # and the device ends badly for its own reason only; the program that is missing is named
+    assert (tally.is_bad, tally.without_program) == (bool(lost), {"conv fp32": 4})
+    assert tally.summary.endswith("; no program, export failed: conv fp32")
 
 
 def test_a_backend_that_the_farms_runner_lacks_is_reported_once_and_nothing_is_run(tmp_path: Path) -> None:
@@ -87,6 +90,20 @@ def test_a_backend_that_the_farms_runner_lacks_is_reported_once_and_nothing_is_r
     records, _, _ = measured(replace(job, sweep=sweep))
     assert "no_backend" not in {record.reason_code for record in records}
     assert (tmp_path / "ran").exists()
+
+
+def test_a_delegate_that_a_device_cannot_run_has_a_reason_and_no_session(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = stand_in_job(tmp_path, sessions=1, delegates=["xnnpack", "mlx"])
+    skipped = [(each.model, each.precision, each.device) for each in job.skipped]
+    assert skipped == [("linear@delegate=mlx", "fp32", "here")]
+    (reason,) = job.skip_reasons
+    assert reason.startswith("here: mlx: executorch's wheel has no library of MLXBackend for linux-x86_64; ")
+    with caplog.at_level("INFO"):
+        tally = measure_device(job)
+    assert f"skipped: {reason}" in caplog.messages
+    assert (tally.failed, {record.model.name for record in job.results().records}) == (0, {"linear"})
 
 
 def test_a_session_without_a_result_is_one_line_with_its_reason_and_what_to_do(

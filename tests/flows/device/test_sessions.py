@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devices.ondevice.facts import Facts
-from flows.device.job import DeviceJob, DeviceTally
+from flows.device.job import DeviceJob, DeviceTally, describe_end
 from flows.device.measure import required_accuracy
 from flows.device.sessions import SessionQueue
 from flows.export_queue import ExportQueue
 from tasks.bundle.cell import Use
 from tasks.bundle.record import SessionRecord
+from tasks.bundle.runner_stats import Stats
 from tasks.export.exported import Export
 from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession
 from tasks.measure.prepare import ExportStatus, Runners
@@ -193,3 +194,14 @@ def test_each_case_of_an_entry_has_its_accuracy_and_no_other_model_has() -> None
     assert required_accuracy(MeasurementSettings(), "decoder_tiny@decode") is None
     # and it travels to a lab with the sweep
     assert SweepSpec.model_validate_json(spec.model_dump_json()) == spec
+
+
+def test_the_line_of_a_session_has_its_time_where_that_is_a_latency(tmp_path: Path) -> None:
+    # given a session whose two warm-up executions took a second each, the others half a millisecond
+    session = stand_in_job(tmp_path).planned(ExportQueue([]).now())[1]
+    stats = Stats(execution_ns=[1_000_000_000] * 2 + [500_000] * 8)
+    record = ended(session, "succeeded").model_copy(update={"stats": stats, "warmup_executions": 2})
+    assert describe_end(record) == "succeeded, 0.500 ms by the runner's clock"
+    # then one that profiles has none, and one that failed has its reason
+    assert describe_end(record.model_copy(update={"mode": "profile"})) == "succeeded"
+    assert describe_end(record.model_copy(update={"status": "failed", "reason": "it crashed"})) == "failed: it crashed"

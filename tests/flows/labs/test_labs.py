@@ -22,6 +22,7 @@ from flows.labs.lab_run import lab
 from flows.labs.protocol import Order, Start, write_shared
 from flows.progress import Board
 from flows.server import connection
+from flows.status.expected_time import StepProgress
 from flows.sweep_dispatch import BatchDispatcher
 from tasks.bundle.cell import Cell, Use
 from tasks.export.export import fetch_export
@@ -30,7 +31,7 @@ from tasks.measure.health import Registry
 from tasks.measure.interleaved import Side, plan_batch
 from tasks.store.blob_store import BlobStore
 from tasks.store.workspace import Workspace
-from tests.fixtures.lab_farm import LATE, QUICK, SITE, SPEC, WHY_BROKEN, LabFarm, LateExports, Workers, a_flow
+from tests.fixtures.lab_farm import BROKEN, LATE, QUICK, SITE, SPEC, WHY_BROKEN, LabFarm, LateExports, Workers, a_flow
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 from tests.lab.loopback import free_port
@@ -59,7 +60,7 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
     # when a sweep measures both
     with of_farm.display(Console(file=terminal, width=200)):
         jobs, tallies = farm.sweep(farm.device("here", None), farm.device("far"))
-        table = {row["step"]: row for row in of_farm.steps()}
+        table = {row.step: row for row in of_farm.steps()}
     # then both have the same results, in the bundles of the sweep
     for name in ("here", "far"):
         assert (tallies[name].succeeded, tallies[name].failed, tallies[name].discarded) == (4, 2, 1)
@@ -72,8 +73,8 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
     # and the terminal shows the sessions of the lab that ran, and its table how many of them failed
     lines = [line for line in terminal.getvalue().splitlines() if line.startswith("far: ")]
     assert (lines[0], len(lines)) == ("far: 7 to do", 1 + 5)
-    assert f"far: {QUICK} fp32 SME2 off t1 #1 on far: succeeded" in lines
-    assert table["far"] == {"step": "far", "lab": SITE, "done": 7, "of": 7, "failed": 2, "doing": ""}
+    assert f"far: {QUICK} fp32 SME2 off t1 #1: succeeded" in [line.split(",")[0] for line in lines]
+    assert table["far"] == StepProgress("far", SITE, done=7, of=7, failed=2, doing="", has_ended=True)
     # and each order and result was written once, and nothing of them is left
     once = [name.split("/", 3)[-1] for name in written if not name.endswith("exports.json")]
     assert sorted(once) == [f"berlin-{run}-1/{file}.json" for run in ("measure", "probe") for file in FILES]
@@ -89,7 +90,8 @@ def test_a_lab_drops_what_would_not_end_in_time_as_this_machine_does(farm: LabFa
     # then both tell why nothing was measured, in the farm's time, and which model has no export
     for tally in tallies.values():
         dropped = f"5 dropped (would not have ended by {finish_by:%H:%M})"
-        assert tally.summary == f"2 failed, {dropped}; {WHY_BROKEN}"
+        assert tally.summary == f"2 failed, {dropped}; no program, export failed: {BROKEN} fp32"
+        assert tally.first_reason == WHY_BROKEN
 
 
 @pytest.mark.thorough

@@ -16,7 +16,9 @@ import yaml
 
 from devices.errors import InputError
 from flows.server import automations
+from flows.server.runs import FLOWS
 from flows.server.settings import HEARTBEAT, prepare_prefect
+from flows.server.states import REGRESSION
 from tests.fixtures.command import run_etfarm
 from tests.fixtures.farm import ETFARM
 from tests.fixtures.http_server import PASSWORD, webhook
@@ -153,8 +155,11 @@ def test_every_flow_of_the_farm_is_watched_and_may_miss_two_heartbeats(
     trigger = yaml.safe_load(FILE.read_text(encoding="utf-8"))[0]["trigger"]
     texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "flows").rglob("*.py"))]
     flows = {line.split('"')[1] for text in texts for line in text.splitlines() if line.startswith('@flow(name="')}
-    assert set(trigger["match_related"]["prefect.resource.name"]) == flows
+    assert set(trigger["match_related"]["prefect.resource.name"]) == flows == set(FLOWS)
     assert trigger["within"] == 3 * int(HEARTBEAT[1])
+    # and an end of any name is one: Prefect names its event after the state
+    for watched in yaml.safe_load(FILE.read_text(encoding="utf-8"))[:2]:
+        assert f"prefect.flow-run.{REGRESSION}" in watched["trigger"]["expect"]
     # and a sweep from the command line sends them as often as one of a worker
     monkeypatch.setattr(os, "environ", {})
     prepare_prefect(tmp_path)

@@ -87,7 +87,7 @@ def test_a_server_that_cannot_start_is_one_sentence_with_its_cause(tmp_path: Pat
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("end", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_an_embedded_server_ends_with_its_command_however_that_ends(tmp_path: Path, end: signal.Signals) -> None:
     # given a command whose server runs
     words = [sys.executable, "-c", PROGRAM, str(tmp_path), "stay"]

@@ -1,8 +1,11 @@
 """`etfarm server`: a Prefect server for the sweeps of one machine, and its clock."""
 
+import os
 import socket
 import time
+from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import httpx
 import pytest
@@ -53,3 +56,15 @@ def test_the_clock_difference_is_measured_by_the_answer_of_the_server(
     # and without a server of several sweeps no clock is compared
     monkeypatch.delenv("PREFECT_API_URL")
     assert connection.clock_difference_s() is None
+
+
+def test_the_runs_of_a_worker_get_its_settings_in_any_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "environ", {"ETFARM_BUNDLES": "s3://farm/bundles"})
+    Path("etfarm.yaml").write_text("data_dir: results\ninventory: farm.yaml\n", encoding="utf-8")
+    for name in ("wait_for_server", "create_pool", "signal.signal", "subprocess.Popen"):
+        monkeypatch.setattr(f"flows.server.shared_server.{name}", MagicMock())
+    shared_server.run_worker("etfarm")
+    passed = {name: value for name, value in os.environ.items() if name.startswith("ETFARM_")}
+    paths = {"ETFARM_DATA_DIR": f"{tmp_path}/results", "ETFARM_INVENTORY": f"{tmp_path}/farm.yaml"}
+    assert passed == paths | {"ETFARM_BUNDLES": "s3://farm/bundles"}

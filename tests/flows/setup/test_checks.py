@@ -12,15 +12,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import paramiko
 import prefect
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from devices.inventory import DeviceSpec, open_device, ssh_address
+from devices.inventory import DeviceSpec, Inventory, open_device
 from devices.retry import probe
+from devices.settings import FILE
 from flows.setup import checks as setup_checks
 from flows.setup import connections
 from flows.setup.leftovers import Finding
@@ -72,17 +72,27 @@ def test_the_pinned_pair_is_right_another_is_named_with_the_pinned_one_and_none_
     assert text.startswith("ok: executorch and torch are not installed: this machine cannot export models; ")
 
 
-def test_the_settings_of_the_environment_are_listed_without_secrets(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+def test_each_setting_has_a_line_with_its_value_and_origin_and_secrets_are_masked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name in [name for name in os.environ if name.startswith("ETFARM_")]:
         monkeypatch.delenv(name)
-    assert setup_checks.set_variables(workspace, [HERE]) == []
-    monkeypatch.setenv("ETFARM_NOTIFY", "slack://secret-token")
+    monkeypatch.chdir(tmp_path)
+    FILE.write_text("notify: slack://secret-token\nsite: berlin\n", encoding="utf-8")
+    FILE.chmod(0o600)
     monkeypatch.setenv("ETFARM_BUNDLES", "s3://farm/bundles")
-    assert text_of(setup_checks.set_variables(workspace, [HERE])) == (
-        "ok: settings of the environment: ETFARM_BUNDLES=s3://farm/bundles, ETFARM_NOTIFY=**********"
-    )
+    monkeypatch.setenv("ETFARM_REPORT_URL", "https://me:secret-password@farm.org")
+    lines = [finding.text for finding in setup_checks.list_settings({"data_dir": Path("/srv/farm")})]
+    assert lines == [
+        "bundles = s3://farm/bundles (ETFARM_BUNDLES)",
+        "data_dir = /srv/farm (--data-dir)",
+        "inventory = this machine, built in (default)",
+        *(f"{name} = not set (default)" for name in ("log", "metrics")),
+        "notify = ********** (etfarm.yaml:1)",
+        "report_url = https://***@farm.org (ETFARM_REPORT_URL)",
+        "site = berlin (etfarm.yaml:2)",
+        *(f"{name} = not set (default)" for name in ("site_url", "warehouse")),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +151,7 @@ def test_a_missing_compiler_is_named_with_what_to_install_unless_the_runner_exis
 
 
 def test_a_check_that_hangs_is_a_line_and_the_others_still_report(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a check that does not end, beside one that does
     released = threading.Event()
@@ -152,10 +162,8 @@ def test_a_check_that_hangs_is_a_line_and_the_others_still_report(
 
     monkeypatch.setattr(setup_checks, "CHECKS", (hangs, lambda *_: [Finding("ok: here", needs_user=False)]))
     monkeypatch.setattr(setup_checks, "_MAX_CHECK_S", ENOUGH_S / 100)
-    inventory = tmp_path / "inventory.yaml"
-    inventory.write_text("devices: [{name: here, transport: local}]\n")
     # when all are run, then both have a line
-    late, other = setup_checks.check_setup(workspace, inventory)
+    late, other = setup_checks.check_setup(workspace, Inventory(devices=[HERE]))
     released.set()
     assert late.text.startswith("fix: the check `hangs` did not end within ")
     assert (late.needs_user, other.text) == (True, "ok: here")
@@ -222,19 +230,19 @@ def test_a_connected_phone_is_counted_where_it_is_connected(
         probe(device)
     text = text_of(connections.adb(workspace, [spec]))
     assert text == f"ok: 1 of 1 phones connected to the adb server on port {spec.adb_server_port}{where}"
-    # and an SSH host that phones are connected to is counted as well, and gets an adb server when a sweep needs it
-    hosts = [line.text for line in connections.ssh(workspace, [spec])]
-    assert hosts == (["ok: 1 of 1 SSH hosts with a known host key and a private key"] if where else [])
-    if where:
+    if where:  # a host without an adb server gets one when a sweep needs it
         port = free_port()
         text = text_of(connections.adb(workspace, [make_spec(transport, adb_server_port=port)]))
         assert text == f"ok: no adb server on port {port} of 127.0.0.1; a sweep starts it there"
 
 
 @pytest.mark.lab
-@pytest.mark.parametrize(("silent", "state"), [(False, "unauthorized"), (True, "offline")])
-def test_a_phone_that_waits_for_a_confirmation_is_named(
-    workspace: Workspace, adb_port: int, silent: bool, state: str
+@pytest.mark.parametrize(
+    ("silent", "state", "remedy"),
+    [(False, "unauthorized", "unlock it and confirm the request"), (True, "offline", "reconnect its cable")],
+)
+def test_a_phone_that_cannot_be_used_is_named_with_what_to_do_on_it(
+    workspace: Workspace, adb_port: int, silent: bool, state: str, remedy: str
 ) -> None:
     from adbutils import AdbClient, AdbTimeout
 
@@ -248,53 +256,32 @@ def test_a_phone_that_waits_for_a_confirmation_is_named(
         spec = DeviceSpec(name="new", transport="adb", address=phone.serial, adb_server_port=adb_port)
         text = text_of(connections.adb(workspace, [spec]))
         client.disconnect(phone.serial)
-    assert text.startswith(f"fix: new: {state} at the adb server on port {adb_port}; unlock it and confirm the request")
+    assert text.startswith(f"fix: new: {state} at the adb server on port {adb_port}; {remedy}")
 
 
-@pytest.fixture
-def host(ssh_client: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeviceSpec:
-    """An SSH host that does not run, with a known host key and a private key."""
-    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
-    key = paramiko.ECDSAKey.generate()
-    key.write_private_key_file(str(tmp_path / "key"))
-    (tmp_path / "known").write_text(f"[127.0.0.1]:2 {key.get_name()} {key.get_base64()}\n")
-    (tmp_path / "config").write_text(f"IdentityFile {tmp_path / 'key'}\n")
-    spec = DeviceSpec(name="mac", transport="ssh", address="127.0.0.1", port=2, user="farm")
-    return spec.model_copy(update={"known_hosts": tmp_path / "known", "ssh_config": tmp_path / "config"})
-
-
-def test_an_unknown_host_key_is_named_with_a_command_that_shows_it_first(
-    workspace: Workspace, host: DeviceSpec, tmp_path: Path
+@pytest.mark.usefixtures("ssh_client")
+def test_each_cause_is_one_line_with_its_fix_also_if_it_concerns_several_devices(
+    workspace: Workspace, tmp_path: Path
 ) -> None:
-    # given a host whose jump host is not known
-    behind = host.model_copy(update={"proxy_jump": "gate@127.0.0.1:3"})
-    assert text_of(connections.ssh(workspace, [behind])).startswith("fix: mac: the host key of 127.0.0.1:3 is not in ")
-    # and one that itself is not known, with two phones, which are named once
-    (tmp_path / "known").write_text("")
-    unknown = f"the host key of 127.0.0.1:2 is not in {tmp_path}/known; run "
-    command = f"`ssh -o UserKnownHostsFile={tmp_path}/known -p 2 farm@127.0.0.1 true` and accept the key if "
-    assert text_of(connections.ssh(workspace, [host])).startswith(f"fix: mac: {unknown}{command}")
-    phones = [at(host, "one"), at(host, "two")]
-    assert connections.adb(workspace, phones) == []
-    assert text_of(connections.ssh(workspace, phones)).startswith("fix: one: the host key of 127.0.0.1:2 is not in ")
-    assert (tmp_path / "known").read_text() == ""
+    # given two phones of a host that is off, a host whose key file is missing, and this machine
+    inventory = tmp_path / "inventory.yaml"
+    phone = "transport: adb, via: 'farm@127.0.0.1:2'"
+    entries = [
+        *(f"{{name: {name}, serial: {name}, {phone}}}" for name in ("one", "two")),
+        "{name: keyless, transport: ssh, address: 127.0.0.1, identity_file: /none}",
+        f"{{name: here, transport: local, root: {tmp_path}/device}}",
+    ]
+    inventory.write_text(f"devices: [{', '.join(entries)}]\n", encoding="utf-8")
+    # when all is checked, then each cause is named once
+    texts = [finding.text for finding in setup_checks.check_all(workspace, inventory)]
+    (off,) = [text for text in texts if "127.0.0.1:2" in text]
+    assert off.startswith("fix: one, two: host 127.0.0.1: cannot reach farm@127.0.0.1:2 (")
+    assert off.endswith("; start its SSH server (macOS: Remote Login), or correct its `port`")
+    assert "fix: keyless: the private key /none does not exist; correct its `identity_file`" in texts
+    assert "ok: 1 of 4 devices answer" in texts
 
 
-def test_a_host_without_a_private_key_is_named_beside_the_right_ones(
-    workspace: Workspace, host: DeviceSpec, tmp_path: Path
-) -> None:
-    (tmp_path / "other").write_text(f"IdentityFile {tmp_path}/none\n")
-    without = host.model_copy(update={"name": "keyless", "ssh_config": tmp_path / "other"})
-    wrong, right = connections.ssh(workspace, [host, without])
-    assert wrong.text.startswith("fix: keyless: no private key for farm@127.0.0.1:2 in a file or an SSH agent; ")
-    assert right.text == "ok: 1 of 2 SSH hosts with a known host key and a private key"
-
-
-def at(host: DeviceSpec, name: str) -> DeviceSpec:
-    """A phone of an SSH host."""
-    return DeviceSpec(name=name, transport="adb", serial=name, via=ssh_address(host))
-
-
-def test_a_host_that_is_off_is_one_line_with_all_of_its_phones(workspace: Workspace, host: DeviceSpec) -> None:
-    text = text_of(connections.adb(workspace, [at(host, "one"), at(host, "two")]))
-    assert text.startswith("fix: one, two: host 127.0.0.1: cannot reach farm@127.0.0.1:2 (")
+def test_a_missing_inventory_is_a_line_and_the_other_checks_still_report(workspace: Workspace, tmp_path: Path) -> None:
+    first, *others = setup_checks.check_all(workspace, tmp_path / "none.yaml")
+    assert first.text.startswith(f"fix: {tmp_path}/none.yaml: no such inventory; pass another with --inventory")
+    assert any(finding.text.startswith("ok: ") for finding in others)

@@ -39,6 +39,7 @@ def doctor(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wo
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     monkeypatch.setattr("flows.setup.checks.CHECKS", ())  # of this machine; test_checks.py has them
+    monkeypatch.setattr("flows.setup.checks.list_settings", lambda _: [])
     return lambda: command("doctor", "--inventory", inventory, "--data-dir", workspace.root)
 
 
@@ -57,10 +58,12 @@ def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
     ended = doctor()
     # then each is a line that names the next sweep, and nothing was changed
     assert ended.lines == [
-        f"{part}: left by a killed process (2.0 MB); the next sweep removes it",
-        f"{tree}: left by a killed process (0.0 MB); the next sweep removes it",
-        f"{far}: far is writing it, or left it (0.0 MB); the next sweep on far removes it, and any sweep after a day",
-        "here: 1 job of a killed sweep; the next sweep that uses it ends them",
+        f"note: {part}: left by a killed process (2 MB); the next sweep removes it",
+        f"note: {tree}: left by a killed process (0 B); the next sweep removes it",
+        f"note: {far}: far is writing it, or left it (0 B); the next sweep on far removes it, "
+        "and any sweep after a day",
+        "note: here: 1 job of a killed sweep; the next sweep that uses it ends them",
+        "ok: 1 of 1 devices answer",
     ]
     assert (ended.code, part.exists()) == (0, True)
     # and the next sweep removes what is of this machine
@@ -72,14 +75,14 @@ def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
 def test_what_needs_the_user_is_listed_with_what_to_do_and_the_exit_code_is_1(
     doctor: Command, workspace: Workspace, tmp_path: Path
 ) -> None:
-    # given a device with a session folder and a snapshot: the device is in use, so nothing is found
+    # given a device with a session folder and a snapshot: the device is in use, so nothing is left
     (tmp_path / "device/sessions/one").mkdir(parents=True)
     workspace.prefect_home.mkdir(parents=True)
     BundleMaker(workspace.warehouse.parent)
     publish_snapshot(workspace.warehouse, workspace.snapshots)
     (spec,) = load_inventory(tmp_path / "inventory.yaml").devices
     with open_device(spec) as device, acquire(device, "another farm"):
-        assert doctor().lines == ["nothing found"]
+        assert doctor().lines == ["ok: 1 of 1 devices answer"]
     # when it is free and quarantined, a database was kept, and `current` is damaged
     Registry(workspace.registry).quarantine("here", "swollen battery")
     kept = workspace.prefect_home / "prefect.db.damaged-20261121T000000Z"
@@ -87,17 +90,25 @@ def test_what_needs_the_user_is_listed_with_what_to_do_and_the_exit_code_is_1(
     (workspace.snapshots / "current").write_bytes(b"\xff\x00garbage")
     ended = doctor()
     # then each is a line with what to do
-    assert (ended.code, len(ended.lines)) == (1, 4)
+    assert (ended.code, len(ended.lines)) == (1, 5)
     wanted = [
         (f"{kept}: a damaged Prefect database", "remove it"),
         (f"{workspace.snapshots / 'current'}: ", "`etfarm warehouse load`"),
         ("here: quarantined until ", ": swollen battery; fix the cause, then `etfarm devices release here`"),
-        ("here: 1 session folder (", f"in {tmp_path / 'device'}/sessions; resume the sweep or remove them"),
     ]
     for begin, way_on in wanted:
-        assert any(line.startswith(begin) and way_on in line for line in ended.lines), ended.lines
+        assert any(line.startswith(f"fix: {begin}") and way_on in line for line in ended.lines), ended.lines
+    # and folders that may be those of another data folder only have a note
+    assert any(line.startswith("note: here: 1 session folder (") for line in ended.lines)
 
 
+def test_a_fresh_folder_stays_empty(doctor: Command, workspace: Workspace) -> None:
+    workspace.root.rmdir()
+    assert doctor().code == 0
+    assert not workspace.root.exists()
+
+
+@pytest.mark.usefixtures("ssh_client")
 def test_an_unreachable_device_and_server_are_found(
     doctor: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,4 +125,4 @@ def test_an_unreachable_device_and_server_are_found(
     assert ended.code == 1, ended.err
     device, server = ended.lines
     assert server.startswith(f"fix: PREFECT_API_URL {url}: Connection refused; ")
-    assert device.startswith("gone: ")
+    assert device.startswith("fix: gone: cannot reach nobody@127.0.0.1:")

@@ -39,9 +39,9 @@ def change_snapshot(data_folder: DataFolder) -> None:
 
 
 DAMAGES: dict[str, tuple[Callable[[DataFolder], object], list[str]]] = {
-    "a bundle that was not loaded": (
-        lambda data_folder: data_folder.session([100]),
-        ["not in the warehouse; run `etfarm "],
+    "bundles that were not loaded": (
+        lambda data_folder: [data_folder.session([100]) for _ in range(3)],
+        [" and 2 more of "],
     ),
     "a changed file": (
         lambda data_folder: (bundle(data_folder) / "model.etdump").write_bytes(b"x"),

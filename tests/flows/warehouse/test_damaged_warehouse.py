@@ -186,7 +186,7 @@ def test_a_warehouse_in_use_stops_no_check_of_bundles(data: DataFolder, monkeypa
     (forgotten / "session.json").write_bytes(b"{")
     data.store.forget(Forgotten(reason="damaged", forgotten_at="2026-11-20", sessions={forgotten.name: SWEEP}))
 
-    def in_use(*_: object) -> None:
+    def in_use(*_: object, **_more: object) -> None:
         raise WarehouseError("w.duckdb is open in another process; close it there")
 
     monkeypatch.setattr("flows.warehouse.publish.find_loaded_hashes", in_use)

@@ -15,7 +15,8 @@ from tests.fixtures.warehouse import CONVOLUTION, MEAN, profile_of
 
 CONDITIONS = {"temperature_c": 40.0}
 _NEWEST = "(SELECT arg_max(series_id, session_key) FROM session), 'phone', DATE '2026-11-21'"
-# What no load of these sessions writes: thinning, sources, layers, counted kernels, judged operators, intervals.
+# What no load of these sessions writes: thinning, sources, layers, counted kernels, judged operators, intervals,
+# delegates.
 FILL = (
     "INSERT INTO thinned_session SELECT max(session_key), now()::TIMESTAMP FROM session",
     "INSERT INTO source_map SELECT 9, 'x', max(model_id) FROM model",
@@ -29,6 +30,9 @@ FILL = (
     "INSERT INTO kernel_counts SELECT max(session_key), 5, 1000, 1.0, [] FROM session",
     "INSERT INTO prediction SELECT max(cell_id), 's', 'phone', DATE '2026-11-21', 'delegated', ['mean'], 1.0, 0.0, "
     "4.0, 3.0, 2.9, 3.1, 'a pair', 'rule' FROM session_cell",
+    "INSERT INTO skipped_model VALUES ('other-2026-11-21', NULL, 'third', 'fp32', 'no part of the graph', 'a.json')",
+    "INSERT INTO delegate_result SELECT 'other-2026-11-21', max(cell_id), max(cell_id), 1.0, 0.9, 1.1, 'unknown', 5, "
+    "NULL FROM session_cell",
     f"INSERT INTO series_cause VALUES ({_NEWEST}, 1.0, NULL, NULL)",
     "INSERT INTO incident_series BY NAME SELECT 'a' AS incident_id, 'model' AS kind, 'm' AS subject, "
     "series_id, device, metric, 'fixed' AS state, night AS onset, night AS last_seen, 0 AS reopened, "

@@ -33,7 +33,9 @@ def events_by_sweep(data_folder: DataFolder) -> dict[str, int]:
 
 
 def test_a_dry_run_lists_what_it_would_do_and_changes_nothing(data_folder: DataFolder, etfarm: Etfarm) -> None:
-    # given an old night and a new one, in a warehouse whose views a writer would bring up to date
+    # given an old night, of which a part was measured later, and a new one, in a warehouse whose views a writer would
+    # bring up to date
+    data_folder.session([1000], sweep__sweep_id=f"{OLD}.later", sweep__night=OLD.removeprefix("smoke-"))
     with duckdb.connect(str(data_folder.warehouse)) as connection:
         connection.execute("DELETE FROM schema_part WHERE name = 'views'")
     before, events, stored = (
@@ -43,9 +45,10 @@ def test_a_dry_run_lists_what_it_would_do_and_changes_nothing(data_folder: DataF
     )
     code, printed = etfarm("warehouse", "prune", "--thin-after", 30)
     # then the old one is listed alone, and nothing has changed
-    thin, pack, rest = printed.splitlines()
+    thin, pack, later, rest = printed.splitlines()
     assert thin.startswith(f"thin {OLD.removeprefix('smoke-')}: {events[OLD]} events, about 0.0 MB")
     assert pack.startswith(f"pack {OLD}: 4 bundles")
+    assert later.startswith(f"pack {OLD}.later: 1 bundles")
     assert (code, "nothing was changed" in rest) == (0, True)
     assert (contents(data_folder.bundles), events_by_sweep(data_folder)) == (before, events)
     assert data_folder.warehouse.read_bytes() == stored

@@ -46,7 +46,7 @@ def test_rows_that_a_killed_writer_left_are_read_and_no_copy_is_left(maker: Bund
     # given a writer that ended after a commit, without writing it into the file
     program = (
         "import duckdb, os, sys\nconnection = duckdb.connect(sys.argv[1])\n"
-        "connection.execute(\"INSERT INTO sweep VALUES ('logged', 'smoke', NULL)\")\nos._exit(0)\n"
+        "connection.execute(\"INSERT INTO sweep (sweep_id, name) VALUES ('logged', 'smoke')\")\nos._exit(0)\n"
     )
     subprocess.run([sys.executable, "-c", program, maker.warehouse], check=True, timeout=ENOUGH_S)
     assert maker.warehouse.with_name("warehouse.duckdb.wal").exists()

@@ -143,6 +143,6 @@ def test_a_writer_opens_the_file_that_replaced_its_own(
 
     monkeypatch.setattr(duckdb, "connect", replace_first)
     with writing(path) as connection:
-        connection.execute("INSERT INTO sweep VALUES ('a', 'a', NULL)")
+        connection.execute("INSERT INTO sweep (sweep_id, name, night) VALUES ('a', 'a', NULL)")
     monkeypatch.undo()
     assert (len(opened), query(path, "SELECT sweep_id FROM sweep")[1]) == (2, [("a",)])

@@ -31,7 +31,7 @@ CORPUS = Path(__file__).with_name("corpus.txt")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> ReadableFile:
     path = tmp_path_factory.mktemp("queried") / "warehouse.duckdb"
     with writing(path) as connection:
-        connection.execute("INSERT INTO sweep VALUES ('kept', 'smoke', NULL)")
+        connection.execute("INSERT INTO sweep (sweep_id, name, night) VALUES ('kept', 'smoke', NULL)")
     return ReadableFile(path, is_ours=False, named=path)
 
 

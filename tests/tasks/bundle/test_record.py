@@ -110,6 +110,7 @@ def test_only_the_serial_of_one_device_identifies_it_under_two_names(serial: str
         ("sweep", sweep_of("2026-01-04"), "`sweep.night` is 2026-01-04, after `started_at`, 2026-01-02T03:04:05"),
         ("sweep", sweep_of("9999-01-01"), FUTURE.format("9999-01-01")),
         ("sweep", sweep_of("2023-09-30"), "`sweep.night`: 2023-09-30 is before 2023-10-01"),
+        ("model.export_key", "../bundles", "`model.export_key`: '../bundles' is not the name of a file or folder"),
         ("sweep.sweep_id", "/etc", "`sweep.sweep_id`: '/etc' is not the name of a file or folder"),
     ],
 )

@@ -12,6 +12,7 @@ from tasks.etdump.reader import read_etdump
 from tasks.etdump.tree import build_runs, contradiction, negative_time
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump, delegated, method
 from tests.fixtures.mutated_etdump import wrong_share
+from tests.fixtures.paths import ROOT
 
 CALL = Profile("DELEGATE_CALL", 1_100, 1_900, instruction=3)
 COST = b'{"operatorName": "ios17.conv", "estimatedCost": 0.4}'
@@ -76,7 +77,7 @@ CASES: dict[str, tuple[list[Profile], str | None, dict[str, float], str | None]]
     "XNNPACK on a clock from 0, as long as its call": (adds(800), None, {"Add": 0.8, "DELEGATE_CALL": 0}, None),
     "XNNPACK, 1 ns longer": (adds(801), None, XNNPACK, "longer than the call"),
     "two delegates in one call": ([*adds(800), delegated("a (cycles)", 0, 5)], None, UNKNOWN, "several delegates"),
-    "silent, stated by the program": ([], "OpenvinoBackend", {"OpenvinoBackend delegate": 0.8}, "no operators"),
+    "silent, stated by the program": ([], "OpenvinoBackend", {"OpenVINO delegate": 0.8}, "no operators"),
     "silent XNNPACK": ([], "XnnpackBackend", {"DELEGATE_CALL": 0.8}, None),
 }
 
@@ -90,6 +91,15 @@ def test_each_nanosecond_of_a_call_counts_once_for_each_kind_of_delegate(
     assert dump.unfinished_events == 0
     assert [note in each for each in dump.delegate_notes if note] == [True] * bool(note)
     assert note or not dump.delegate_notes
+
+
+def test_a_program_that_openvino_executed_has_one_part_for_it_and_one_for_the_rest() -> None:
+    # given what the farm's runner recorded of three executions of a convolution and a linear layer, all in OpenVINO
+    dump = read_etdump(ROOT / "tests/fixtures/openvino.etdump", backends={(0, 0): "OpenvinoBackend"})
+    shares = parts(dump)
+    assert set(shares) == {"OpenVINO delegate", METHOD}
+    assert shares["OpenVINO delegate"] > 0.9
+    assert dump.delegate_notes == ("OpenVINO delegate: shown as the total of its calls; it reports no operators",)
 
 
 def test_one_call_that_does_not_fit_makes_all_calls_of_its_instruction_one_part() -> None:

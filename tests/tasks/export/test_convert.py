@@ -166,7 +166,7 @@ def test_macs_are_half_of_the_operations_that_pytorch_counts() -> None:
     with FlopCounterMode(display=False) as counter, apart[0], apart[1]:
         module(images)
     program = torch.export.export(module, (images,)).run_decompositions()
-    assert count_macs(program) == counter.get_total_flops() / 2 > 0
+    assert count_macs(program) == {None: counter.get_total_flops() / 2}
 
 
 def test_a_dynamic_size_has_no_number_of_macs() -> None:

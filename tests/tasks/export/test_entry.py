@@ -50,10 +50,10 @@ def test_a_prebuilt_program_is_measured_once_and_not_by_each_recipe(sweeps: Path
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("- ./absent.py:make", r"sweep\.yaml:3: .*absent\.py: no such file; paths are relative to the sweep file"),
-        ("- ./absent.pte", r"sweep\.yaml:3: .*absent\.pte: no such file; paths are relative to the sweep file"),
+        ("- ./absent.py:make", r"sweep\.yaml:3: .*absent\.py: no such file; correct the path, which starts at the"),
+        ("- ./absent.pte", r"sweep\.yaml:3: .*absent\.pte: no such file; correct the path, which starts at the"),
         ("- mobilenet_v3", r"sweep\.yaml:3: .*unknown model `mobilenet_v3`.*did you mean `mobilenet_v2`"),
-        ("- {name: a, factory: linear, samples: ./absent}", r"absent: no such folder of samples; paths are relative"),
+        ("- {name: a, factory: linear, samples: ./absent}", r"absent: no such folder of samples; correct the path"),
         ("- {name: a, factory: linear, samples: ./empty}", r"empty: no samples; put a file for each sample there"),
         (
             "- {name: a, pte: lin.pte, samples: ./weights}",

@@ -153,6 +153,7 @@ STEPS = 4
 
 
 @pytest.mark.thorough
+@pytest.mark.long
 def test_both_texts_have_the_likeliest_tokens(tmp_path: Path) -> None:
     # given a Llama of one layer, exported at 4 bits
     sizes = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "vocab_size": 32}

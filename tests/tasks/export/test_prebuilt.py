@@ -4,6 +4,7 @@ import re
 import struct
 import sys
 import zipfile
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -49,6 +50,34 @@ def test_the_backend_of_each_delegate_call_is_read_from_the_program(tmp_path: Pa
     # and those of a file that is gone are unknown, which is not the same as none
     mixed.pte.unlink()
     assert replace(mixed).delegate_calls is None
+
+
+@pytest.mark.parametrize(
+    ("calls", "delegate", "refused"),
+    [
+        (["OpenvinoBackend"], "openvino", None),
+        (["OpenvinoBackend", "XnnpackBackend"], ["openvino", "xnnpack"], None),
+        (["VulkanBackend"], "my.parts:make", None),
+        ([None], "portable", None),
+        ([None], "xnnpack", None),
+        (
+            ["OpenvinoBackend", "XnnpackBackend"],
+            "openvino",
+            "calls OpenvinoBackend, XnnpackBackend, not .*xnnpack`",
+        ),
+        (["XnnpackBackend"], "openvino", "calls XnnpackBackend, not .*states; write `delegate: xnnpack`"),
+        (["XnnpackBackend"], "portable", "write `delegate: xnnpack`"),
+        (["XnnpackBackend"], "my.parts:make", "write `delegate: xnnpack`"),
+        ([None], "coreml", "calls no backend, not what `delegate: coreml` states; write `delegate: portable`"),
+        (["VulkanBackend"], "coreml", "name the partitioner that made it, as package.module:function"),
+    ],
+)
+def test_the_delegate_that_an_entry_states_is_what_its_program_calls(
+    tmp_path: Path, calls: list[str | None], delegate: Any, refused: str | None
+) -> None:
+    methods = {"forward": Signature(chains=[calls])}
+    with pytest.raises(InputError, match=refused) if refused else nullcontext():
+        imported(tmp_path, methods, delegate=delegate)
 
 
 def test_weights_outside_the_program_belong_to_what_is_measured(tmp_path: Path) -> None:
@@ -155,7 +184,7 @@ def test_a_damaged_program_is_refused_wherever_it_is_damaged(tmp_path: Path) -> 
 def runtime(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A stand-in for ExecuTorch's runtime on this machine: it has the backends and operators that a test gives it."""
     runtime = SimpleNamespace(
-        backend_registry=SimpleNamespace(registered_backend_names=[]),
+        backend_registry=SimpleNamespace(registered_backend_names=[], is_available=lambda _backend: True),
         operator_registry=SimpleNamespace(operator_names=set()),
     )
     for name in ("executorch", "executorch.kernels", "executorch.kernels.quantized", "executorch.runtime"):

@@ -74,7 +74,7 @@ def test_the_largest_live_set_is_that_of_the_call_with_most_bytes(lives: list[tu
 
 
 @pytest.mark.parametrize(
-    ("needed", "expected"), [(300_000, "64x64 needs 0.30 MB"), (None, "what 64x64 needs is unknown for a .pte file")]
+    ("needed", "expected"), [(300_000, "64x64 needs 300 kB"), (None, "what 64x64 needs is unknown for a .pte file")]
 )
 def test_the_plan_of_a_dynamic_program_is_stated_beside_what_its_input_needs(needed: int | None, expected: str) -> None:
     plan = MemoryPlan(
@@ -84,10 +84,10 @@ def test_the_plan_of_a_dynamic_program_is_stated_beside_what_its_input_needs(nee
         constant_bytes=5_000, payload_bytes={"XnnpackBackend": 1_500_000},
     )  # fmt: skip
     assert list(describe_plan(plan)) == [
-        f"memory: 268.00 MB planned for the largest shape, 2048x2048; {expected}",
-        "largest live set: 260.00 MB at instruction 12 of 40 (add): 130.00 MB from mul, an output (over 37 of 40 "
+        f"memory: 268 MB planned for the largest shape, 2048x2048; {expected}",
+        "largest live set: 260 MB at instruction 12 of 40 (add): 130 MB from mul, an output (over 37 of 40 "
         "instructions)",
-        "data of the program: 0.01 MB constants, 1.50 MB payload of XnnpackBackend",
+        "data of the program: 5 kB constants, 1.5 MB payload of XnnpackBackend",
     ]
 
 

@@ -70,6 +70,12 @@ ERRORS = {
         "tensor.",
         "`x.flatten().mean(0, keepdim=True)`",
     ),
+    "OpenVINO refuses": (
+        "OpConversionFailure: Check 'is_conversion_successful' failed at src/frontends/pytorch/src/frontend.cpp:180:\n"
+        "Model wasn't fully converted. Failed operations detailed log:\n-- aten.addmm.default with a message:\n"
+        "Exception happened\n\nSummary:\n-- Conversion is failed for: aten.addmm.default, aten.convolution.default\n",
+        "OpenVINO cannot convert aten.addmm.default, aten.convolution.default; use another recipe",
+    ),
     "failed pass": (
         "An error occurred when running the 'FuseOps' pass after: []\nKeyError: 'a'",
         "the pass FuseOps of executorch fails on this model (KeyError: 'a')",

@@ -49,6 +49,7 @@ def test_figures_that_depend_on_the_machine_are_suspected_until_a_second_night(n
     found = last(name, *[5e6] * 7, 9e6, 9e6)
     assert found.verdict == "regression"
     assert found.reason.startswith(f"{name} 5 ms -> 9 ms ({change}) against the median of 7 nights; 2 nights since")
+    assert found.reason.endswith(" have it and confirm one another")
 
 
 @pytest.mark.parametrize(
@@ -128,6 +129,8 @@ def test_a_small_change_of_a_time_keeps_its_digits() -> None:
     assert LATENCY.ratio_change(10e6, 1e-12) == pytest.approx(1e-12, rel=1e-6, abs=0)
 
 
-@pytest.mark.parametrize(("ratio", "text"), [(1.0321, "+3.2 %"), (0.9996, "0.0 %"), (14.5, "+1350.0 %")])
+@pytest.mark.parametrize(
+    ("ratio", "text"), [(1.0321, "+3.2 %"), (0.9996, "0.0 %"), (9.5, "+850.0 %"), (108.7, "109 times")]
+)
 def test_a_change_without_an_interval_has_one_decimal(ratio: float, text: str) -> None:
     assert percent_change(ratio) == text

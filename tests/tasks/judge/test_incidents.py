@@ -53,7 +53,7 @@ def rows_of(nights: Sequence[Night], **names: Any) -> list[dict[str, Any]]:
         row |= {"cell": f"cell {night.night}", "baseline_cell": f"cell {verdict.baseline_to}"}
         row |= {"program": night.content, "runner": "r1", "content": night.content}
         row |= {"program_before": "content 10", "runner_before": "r1", "content_before": "content 10"}
-        rows.append(row | {"failures": [], "commits": None, "is_dirty": False} | names)
+        rows.append(row | {"failures": [], "commits": None, "is_dirty": False, "measured_later": None} | names)
     return rows
 
 

@@ -15,7 +15,7 @@ FACTS: dict[str, Any] = {
     **{"warmup_executions": 5, "pte_sha256": "p1", "runner_sha256": "r1", "executorch_version": "1.5.1"},
     **{"serial": None, "build": "b1", "os_version": "15", "platform": "linux-aarch64", "device_model": "board"},
     **{"soc": None, "sme2": True, "launcher": None},
-    **{"last_started_at": datetime(2026, 11, 1, 1), "session_ids": ("s1",)},
+    **{"last_started_at": datetime(2026, 11, 1, 1), "session_ids": ("s1",), "starts_s": (0.0,)},
     "times_ms": (10.0, 10.1, 10.2, 9.9, 9.8),
 }
 TOY = MeasuredCell(**FACTS)
@@ -44,9 +44,12 @@ def test_nights_share_everything_of_a_series_and_other_arms_everything_but_their
         ("executorch", "toy", "toy@runner=1.6.0", True),
         ("executorch", "toy", "toy@export=1.4.1,runner=1.6.0", False),
         ("night", "toy", "toy@runner=1.6.0", False),
+        ("delegate", "toy@tg64,load=mmap", "toy@tg64,delegate=openvino+xnnpack,load=mmap", True),
+        ("delegate", "toy", "toy@tg64,delegate=portable", False),
+        ("night", "toy", "toy@delegate=portable", False),
     ],
 )
-def test_versions_and_options_that_are_compared_do_not_keep_cells_apart(
+def test_delegates_versions_and_options_that_are_compared_do_not_keep_cells_apart(
     kind: str, model_a: str, model_b: str, match: bool
 ) -> None:
     a, b = replace(TOY, model=model_a), replace(NEXT, model=model_b, executorch_version="1.6.0")
@@ -88,8 +91,9 @@ def test_a_difference_is_the_device_s_only_if_both_cells_have_the_same_content_o
     assert have_same_content(TOY, NEXT)
     value: Any = 7 if changed in ("seed", "executions", "warmup_executions") else "other"
     assert not have_same_content(TOY, replace(NEXT, **{changed: value}))
-    # and versions that made the same program and runner are the same, options never
-    assert have_same_content(TOY, replace(NEXT, model="toy@export=1.4.1"))
+    # and versions or delegates that made the same program and runner are the same, options never
+    for words in ("export=1.4.1", "delegate=openvino+xnnpack"):
+        assert have_same_content(TOY, replace(NEXT, model=f"toy@{words}"))
     assert not have_same_content(TOY, replace(NEXT, model="toy@load=mmap"))
     # and unknown content is never the same
     for unknown in ({"pte_sha256": None}, {"runner_sha256": None}):

@@ -180,6 +180,7 @@ def rebuilt_rows(farm: Farm, decisions: Sequence[Decision]) -> dict[str, Any]:
 
 
 @pytest.mark.thorough
+@pytest.mark.long
 @settings(max_examples=3)
 @given(st.randoms(use_true_random=False), st.integers(0, len(DECISIONS)))
 def test_any_order_of_loads_and_decisions_gives_the_rows_of_a_rebuild(

@@ -66,6 +66,15 @@ def test_a_series_has_one_model_configuration_and_kind_of_device(maker: BundleMa
     assert {series(changes) for changes in SAME_SERIES} == {series({})}
 
 
+def test_a_failed_export_is_in_the_series_of_its_delegate(maker: BundleMaker) -> None:
+    case: dict[str, Any] = {"model__name": "toy@delegate=openvino"}
+    measured = bundle_rows(maker.session([5], **case, model__delegate_calls=[(0, 0, "OpenvinoBackend")])).series
+    failed = bundle_rows(maker.session(**case, status="failed", reason_code="export_failed", reason="no such operator"))
+    assert failed.series == measured
+    assert measured
+    assert measured["backend"] == "openvino"
+
+
 def kernels(rows: Rows) -> list[tuple[Any, ...]]:
     return [(row["evidence"], row["name"], row["library"], row["weight"]) for row in rows.details["kernel"]]
 

@@ -28,7 +28,7 @@ def test_readers_of_snapshots_are_never_blocked_and_see_only_what_was_published(
     add_sweep(warehouse, "first")
     publish_snapshot(warehouse, snapshots)
     with writing(warehouse) as connection:
-        connection.execute("INSERT INTO sweep VALUES ('second', 'smoke', NULL)")
+        connection.execute("INSERT INTO sweep (sweep_id, name, night) VALUES ('second', 'smoke', NULL)")
         assert sweeps(newest_snapshot(snapshots)) == ["first"]
     with open_read_only(newest_snapshot(snapshots)) as reader:
         second = publish_snapshot(warehouse, snapshots)

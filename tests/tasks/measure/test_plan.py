@@ -16,23 +16,24 @@ from tasks.export.entry import ExportRequest, ModelEntry
 from tasks.export.exported import Case, Export, ExportError
 from tasks.export.key import export_key
 from tasks.measure.interleaved import Side, plan_batch, plan_noise
+from tasks.measure.matrix_rules import possible_variants, thread_counts
 from tasks.measure.plan import (
     DISCARDED_REPETITION,
     FIRST_SESSION,
     PlannedSession,
     attempts_among,
     planned_session,
-    possible_variants,
     remaining_sessions,
-    thread_counts,
 )
 from tasks.measure.prepare import (
     ExportSettings,
+    ExportSnapshot,
     make_export,
     quick_export_status,
     start_exports,
     verified_export_status,
 )
+from tasks.measure.sweep_plan import DeviceResults, plan_rest
 from tests.fixtures.plans import NIGHT, a_spec, an_export, ended, planned
 from tests.fixtures.stand_in import write_export
 
@@ -117,6 +118,15 @@ def test_what_succeeded_is_not_run_again() -> None:
     done = [ended(sessions[0], "invalid", FIRST_SESSION), *(ended(s, "succeeded") for s in sessions[1:4])]
     # then the rest is left, in the same order, at its first attempt
     assert remaining_sessions(sessions, done) == sessions[4:]
+
+
+def test_sessions_of_a_model_that_was_edited_since_are_counted_apart() -> None:
+    sessions = [each for each in planned(a_spec()) if each.pte_sha256 and each.runner_sha256]
+    edited, forgotten = (ended(replace(each, pte_sha256="f" * 64), "succeeded") for each in sessions[1:3])
+    records = [ended(sessions[1], "succeeded"), edited, forgotten]
+    results = DeviceResults(records, excluded=frozenset({forgotten.session_id}))
+    rest = plan_rest(sessions, ExportSnapshot(), results, None)
+    assert (rest.already_done, rest.of_others) == (1, 1)
 
 
 @pytest.mark.parametrize(

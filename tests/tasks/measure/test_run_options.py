@@ -33,7 +33,10 @@ def test_options_stand_in_the_name_of_a_case_in_one_form(options: dict[str, Any]
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("{laod: mmap}", "unknown option `laod`; use load, weight_cache, packed_cache, workspace, or add"),
+        (
+            "{laod: mmap}",
+            "unknown option `laod`; use load, weight_cache, packed_cache, workspace, compute_unit, or add",
+        ),
         ("{use_graph_runtime: true}", "or add `unchecked: true` to pass a key to XNNPACK that the farm cannot check"),
         ("{weight_cache_enabled: true, unchecked: true}", "write the option `weight_cache: true`, which sets it"),
         ("{save_weight_cache_on_disk: true}", "write the option `packed_cache: true`, which sets it"),
@@ -44,6 +47,7 @@ def test_options_stand_in_the_name_of_a_case_in_one_form(options: dict[str, Any]
         (f"{{key: {'v' * 64}, unchecked: true}}", "of at most 63 characters"),
         ("{packed_cache: true, weight_cache: false}", "remove `weight_cache: false`"),
         ("{load: lazily}", "mmap_try_mlock"),
+        ("{compute_unit: gpu}", "cpu_and_gpu"),
         ("{packed_cache: false}", "must be true, or the key must be removed"),
     ],
 )

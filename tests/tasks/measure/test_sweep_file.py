@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from devices.errors import InputError
-from tasks.measure.sweep_file import SweepFilter, read_sweep
+from tasks.measure.sweep_file import read_sweep
+from tasks.measure.sweep_filter import SweepFilter
 from tasks.measure.sweep_night import night_or_today, parse_night, sweep_night
 from tests.fixtures.paths import DEPLOYMENTS
 from tests.fixtures.plans import a_spec, planned
@@ -21,12 +22,12 @@ def test_the_sweeps_that_come_with_the_farm_are_valid(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "sentence"),
     [
-        ("name: a\nmodels: [linear]\nexecutoins: 3\n", 3, "`executoins`: unknown key; the keys are "),
+        ("name: a\nmodels: [linear]\nexecutoins: 3\n", 3, "`executoins`: unknown key; did you mean `executions`?"),
         ("name: A b\nmodels: [linear]\n", 1, "lower-case letters, digits"),
         ("name: a\nmodels: [linear]\nthreads: [1, 1]\n", 3, "duplicate entry `1`"),
         ("name: a\nmodels: [linear]\nmodes: [selected]\n", 3, "write `counts`"),
         ("name: a\nmodels: [linear]\nthreads: [all, 2]\n", 3, "the first entry must be a number; write `all` after it"),
-        ("name: a\nmodels: [linear]\nlimits:\n  max_temp: 3\n", 4, "the keys are max_background_cpu_percent, "),
+        ("name: a\nmodels: [linear]\nlimits:\n  max_temp: 3\n", 4, "unknown key; "),
         ("name: a\nmodels: [linear]\nlimits:\n  max_die_c: .inf\n", 4, "`limits.max_die_c`: input should be a finite"),
         ("name: a\nmodels: [linear]\nseed: 9223372036854775808\n", 3, "`seed`: input should be less than "),
         ("name: a\nmodels: [linear]\nfinish_by: 22:30\n", 3, 'write "22:30" in quotes or a number in base 10'),

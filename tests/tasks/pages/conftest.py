@@ -3,17 +3,20 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sql.warehouse import open_read_only
-from tasks.pages.page import BarChart, Block, Fold, Heading, Log, Paragraph, Points, Section
+from tasks.pages.charts import BarChart
+from tasks.pages.page import Block, Fold, Heading, Log, Paragraph, Points, Section
 from tasks.pages.report import SECTIONS, sweep_page
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.table import Table
 from tasks.results.text import Tag, Text, split_text
 from tests.fixtures import pages as fixtures_pages
+from tests.fixtures.paths import shared_folder
 from tests.fixtures.warehouse import BundleMaker
 
 
@@ -66,13 +69,14 @@ def plain_text(text: Text) -> str:
 class Sweep:
     """The sweep of a test: writes its sessions, and later states what the sections of its report contain."""
 
-    def __init__(self, maker: BundleMaker, name: str) -> None:
+    def __init__(self, name: str, maker: BundleMaker | None = None) -> None:
         self._maker, self._name = maker, name
         self.reader: Reader | None = None
 
     def session(self, executions: Sequence[Any] = (), **changes: Any) -> None:
         """Write a session as `BundleMaker.session` does; the sweep has its own .pte file."""
         sweep = {"sweep_id": f"{self._name}-2026-11-20", "name": self._name, "night": "2026-11-20"}
+        assert self._maker is not None
         self._maker.session(executions, sweep=sweep, **({"model__pte_sha256": f"p1-{self._name}"} | changes))
 
     @cached_property
@@ -95,13 +99,18 @@ class Sweep:
 
 @pytest.fixture(scope="session")
 def _sweeps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Sweep]]:
-    maker, sweeps = BundleMaker(tmp_path_factory.mktemp("sweeps")), {}
-    for number, item in enumerate(request.session.items):
-        if "sweep" in getattr(getattr(item, "callspec", None), "params", {}):
-            sweep = sweeps[item.nodeid] = Sweep(maker, f"sweep{number}")
-            item.callspec.params["sweep"](sweep)  # type: ignore[attr-defined]
-    assert maker.load().refused == []
-    with open_read_only(maker.warehouse) as connection:
+    has_sweep = lambda item: "sweep" in getattr(getattr(item, "callspec", None), "params", {})  # noqa: E731
+    items = list(filter(has_sweep, request.session.items))
+
+    def fill(folder: Path) -> None:
+        maker = BundleMaker(folder)
+        for number, item in enumerate(items):
+            item.callspec.params["sweep"](Sweep(f"sweep{number}", maker))  # type: ignore[attr-defined]
+        assert maker.load().refused == []
+
+    warehouse = shared_folder(tmp_path_factory, "sweeps", fill) / "warehouse.duckdb"
+    sweeps = {item.nodeid: Sweep(f"sweep{number}") for number, item in enumerate(items)}
+    with open_read_only(warehouse) as connection:
         reader = Reader(connection)
         for sweep in sweeps.values():
             sweep.reader = reader

@@ -1,6 +1,6 @@
 """Rows of answers without a warehouse, for tests of what pages write from them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from datetime import date
 from typing import Any, TypeVar, cast
@@ -34,6 +34,9 @@ class _Rows:
         self._rows = rows
         self.names: dict[str, str] = {}
         self.warehouse_names: dict[str, str] = {}
+
+    def once(self, read: Callable[[Any], Any]) -> Any:
+        return read(self)
 
     def rows(self, row_class: type[Row], _parameters: Any = None) -> Sequence[Row]:
         return [each for each in self._rows if type(each) is row_class]

@@ -10,7 +10,7 @@ import pytest
 
 from tasks.judge.decisions import Decisions
 from tasks.maintain.decisions import store_decisions
-from tasks.pages.verdicts import verdicts
+from tasks.pages.sections.verdicts import verdicts
 from tasks.results.reader import open_answers
 from tests.fixtures.nights import decision, fields_of, night_of
 from tests.fixtures.warehouse import BundleMaker

@@ -1,7 +1,7 @@
 """The section on memory: owners as a picture and a table, plans, weights in memory twice, and the advice."""
 
-from tasks.pages.memory import memory
-from tasks.pages.page import StackChart
+from tasks.pages.charts import StackChart
+from tasks.pages.sections.memory import memory
 from tests.fixtures.memory import MAPPED, PLAN
 from tests.tasks.pages.conftest import Sweep, with_sessions
 
@@ -15,15 +15,15 @@ def test_owners_add_up_at_each_moment_and_the_picture_is_on_one_scale(sweep: Swe
     part = sweep["memory"]
     owners, plans = part.tables
     assert owners[0][-7:] == [
-        "Runner and libraries MiB", "Program file MiB", "Planned arenas MiB", "Packed weights MiB", "First run MiB",
-        "Temporary MiB", "Recording MiB",
+        "Start-up and libraries MB", "Program file MB", "Planned arenas MB", "Packed weights MB", "First run MB",
+        "Temporary MB", "Recording MB",
     ]  # fmt: skip
     assert part.column("Moment") == ["load", "first run", "peak", "end"]
-    assert part.column("Total MiB") == ["90.0", "96.0", "100.0", "99.0"]
-    assert owners[3][-7:] == ["25.0", "28.0", "9.0", "28.0", "6.0", "4.0", "\u2013"]
+    assert part.column("Total MB") == ["94.4", "100.7", "104.9", "103.8"]
+    assert owners[3][-7:] == ["26.2", "29.4", "9.4", "29.4", "6.3", "4.2", "\u2013"]
     # the weights are there twice, and the plan is beside what was measured
-    assert "in memory twice after the load: packed, and as the program has them (27.0 MiB)" in part.words
-    assert plans[1][2:4] == ["9.00", "8.00"]
+    assert "in memory twice after the load: packed, and as the program has them (28.3 MB)" in part.words
+    assert plans[1][2:4] == ["9.44", "8.39"]
     assert "the largest peak is 104.9 MB" in part.summary
     # and the bars of the picture are as long as their parts of the peak
     [chart] = [block for block in memory(sweep.answers).blocks if isinstance(block, StackChart)]

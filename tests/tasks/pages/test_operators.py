@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tasks.pages.operators import categories
-from tasks.pages.page import StackChart
+from tasks.pages.charts import StackChart
+from tasks.pages.sections.operators import categories
 from tasks.results.measurements.operators import OTHER, REST, CategoryRow, ModuleRow, heaviest_modules
 from tests.fixtures.report import MS
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE

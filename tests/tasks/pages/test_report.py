@@ -53,6 +53,10 @@ def test_the_newest_sweep_is_taken_without_an_id(loaded: Loaded) -> None:
     assert render(*loaded, "smoke-2026-11-19").parent.name == "smoke-2026-11-19"
 
 
+def test_a_sweep_of_one_delegate_has_no_section_on_them(loaded: Loaded) -> None:
+    assert "Delegates" not in render(*loaded).read_text(encoding="utf-8")
+
+
 def test_a_sweep_without_a_report_is_refused_in_one_sentence(maker: BundleMaker, tmp_path: Path) -> None:
     reports = tmp_path / "reports"
     with pytest.raises(FarmError, match="no sweep is loaded yet; run `etfarm sweep` first"):

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from tasks.pages.page import Fold, Scatter
-from tasks.pages.roofline import roofline
+from tasks.pages.charts import Scatter
+from tasks.pages.page import Fold
+from tasks.pages.sections.roofline import roofline
 from tasks.results.measurements.roofline import ModelRooflineRow, RooflineRow
 from tests.tasks.pages.conftest import Part, plain_text
 from tests.tasks.pages.rows import answers_of, row

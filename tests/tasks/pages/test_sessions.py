@@ -1,7 +1,7 @@
 """The sections on sessions: those without a result, and where figures come from."""
 
 from tasks.bundle.failure_kinds import remedy
-from tasks.pages.sessions import failures
+from tasks.pages.sections.sessions import failures
 from tests.fixtures.report import MS
 from tests.tasks.pages.conftest import Part, Sweep, with_sessions
 from tests.tasks.pages.rows import answers_of

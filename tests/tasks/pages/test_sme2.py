@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tasks.pages.page import Fold, StackChart
-from tasks.pages.sme2 import sme2
+from tasks.pages.charts import StackChart
+from tasks.pages.page import Fold
+from tasks.pages.sections.sme2 import sme2
 from tests.fixtures.report import MS
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, TRANSPOSE
 from tests.tasks.pages.conftest import Sweep, with_sessions

@@ -1,20 +1,17 @@
 """One thing has one name on every page, and a count of one is singular."""
 
 import re
-from datetime import date
 from xml.sax.saxutils import escape
 
 import pytest
 
 from tasks.pages import comparison
-from tasks.pages.html import as_html
-from tasks.pages.site.matrix import matrix
-from tasks.pages.site.night import page as night_page
+from tasks.pages.matrix import matrix
+from tasks.pages.sparkline import sparkline
 from tasks.results.night import night_comparison
-from tasks.results.series import HistoryRow
 from tasks.results.table import build_table
 from tasks.results.text import counted, numbered, series_conditions, series_title
-from tests.tasks.pages.rows import reader_of, row, verdict
+from tests.tasks.pages.rows import verdict
 
 
 @pytest.mark.parametrize(
@@ -49,8 +46,13 @@ def test_conditions_are_named_alike(variant: str, threads: int | str | None, con
 
 
 def test_a_night_without_a_time_is_a_gap_in_the_line_of_a_series() -> None:
-    night = date(2026, 11, 20)
-    history = row(HistoryRow, device="host", times_ms=[1.0, 2.0, None, 3.0])
-    page = night_page(reader_of(history), night, [], [verdict("regression", ratio=1.1)])
-    (line,) = re.findall(r'class="spark".*?d="([^"]*)"', as_html(page))
-    assert re.sub(r"[\d. ]+", "", line) == "MLM"
+    (line,) = re.findall(r'd="([^"]*)"', sparkline([1.0, 2.0, None, 3.0, None, 4.0, 4.0]))
+    # and a night between two gaps is a dot
+    assert re.sub(r"[\d. ]+", " ", line) == "M L M h M L "
+
+
+def test_a_sparkline_marks_the_onset_of_a_change_and_draws_what_follows_again() -> None:
+    drawn = sparkline([1.0, 1.0, 2.0, 2.0], onset=2, size=(64, 20))
+    assert 'class="onset" d="M32.0 0V20"' in drawn
+    assert 'class="after" d="M42.0 2.0L62.0 2.0"' in drawn
+    assert sparkline([1.0, None], onset=0) == ""

@@ -3,9 +3,9 @@
 from datetime import date
 from typing import Any
 
+from tasks.pages.matrix import matrix
 from tasks.pages.report import sweep_page
-from tasks.pages.site.matrix import matrix
-from tasks.pages.verdicts import verdicts
+from tasks.pages.sections.verdicts import verdicts
 from tasks.results.text import plain_text
 from tasks.results.verdicts import VerdictRow
 from tests.tasks.pages.conftest import Part

@@ -41,6 +41,11 @@ def failed(kind: str, signal: int | None = None, **values: Any) -> VerdictRow:
             [{}],
             "exceeds its deadline with SME2 on, runs with SME2 off (eight sessions)",
         ),
+        (
+            failed("model_crashed", 11, model="toy@delegate=openvino"),
+            [{}],
+            "crashes with delegate=openvino (SIGSEGV), runs by default (eight sessions)",
+        ),
         # given a series that also changed in another figure
         (
             failed("model_crashed", 11, variant="sme2_on"),

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from sql.schema import query_text
-from tasks.results.graph import GraphChange, graph_in_words
+from tasks.results.measurements.graph import GraphChange, graph_in_words
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """Which incidents are named of a series."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
 import pytest
 
-from tasks.results.incidents import IncidentRow, find_accepted
+from tasks.results.incident_lookup import find_accepted
+from tasks.results.incidents import IncidentRow
 from tests.tasks.pages.rows import row, verdict
 
 CLOSED_ON = date(2026, 11, 8)
@@ -26,3 +28,10 @@ def test_an_accepted_change_is_named_while_the_baseline_that_began_with_it_may_b
     accepted = row(IncidentRow, closed_on=CLOSED_ON, **SCOPE | changes)
     found = find_accepted([accepted], verdict("no change", night=CLOSED_ON + timedelta(days=days)))
     assert (found is accepted) == is_named
+
+
+def test_a_title_counts_models_where_a_runner_made_more_than_four_slower() -> None:
+    names = [f"m{number}" for number in range(60)]
+    slower = row(IncidentRow, kind="model", subject="runner 1a2b", models=names, devices=["host"])
+    assert slower.title == "runner 1a2b: 60 models slower"
+    assert replace(slower, models=names[:2]).title == "runner 1a2b: m0 and m1 slower"

@@ -30,6 +30,14 @@ def test_other_figures_that_got_worse_are_counted_before_the_series_without_a_ch
     assert [part.count for part in headline_parts(rows)] == ["other figures worse: 1", "1 of 1 series without a change"]
 
 
+def test_the_worst_series_is_that_with_the_largest_change_in_percent_not_the_one_that_adds_the_most_time() -> None:
+    rows = [
+        verdict("regression", time_ms=110.0, ratio=1.1, baseline_value=100e6, model="long"),
+        verdict("regression", time_ms=1.3, ratio=1.3, baseline_value=1e6, model="short"),
+    ]
+    assert night_headline(rows).startswith("2 of 2 series slower: worst short fp32 on host ")
+
+
 @pytest.mark.parametrize(
     ("name", "answer"),
     [

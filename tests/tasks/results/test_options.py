@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tasks.results.options import OptionRow, read_options
+from tasks.results.measurements.options import OptionRow, read_options
 from tasks.results.reader import open_answers
 from tests.fixtures.report import report_of
 from tests.fixtures.warehouse import BundleMaker

@@ -5,7 +5,6 @@ import types
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields
 from datetime import date, datetime
-from importlib.resources import files
 from typing import Annotated, get_args, get_type_hints
 
 import duckdb
@@ -14,6 +13,7 @@ import pytest
 from sql.schema import sql_files
 from sql.warehouse import open_read_only
 from tasks.judge.commits import Commit
+from tasks.pages.html import template
 from tasks.pages.report import SECTIONS
 from tasks.pages.site import site
 from tasks.pages.site.page_keys import FingerprintRow
@@ -30,6 +30,7 @@ assert site  # its modules define the rows
 PYTHON_TYPES: dict[str, object] = {
     "VARCHAR": str,
     "VARCHAR[]": list[str],
+    "VARCHAR[][]": list[list[str | None]],
     "BOOLEAN": bool,
     "INTEGER": int,
     "BIGINT": int,
@@ -42,6 +43,7 @@ PYTHON_TYPES: dict[str, object] = {
     # Facts that a reader of the warehouse turns into a sentence.
     'STRUCT(fact VARCHAR, "value" VARCHAR)[]': str,
     'STRUCT(reason VARCHAR, "operator" VARCHAR)': str,
+    "STRUCT(backend VARCHAR, operators BIGINT, macs BIGINT)[]": str,
     'STRUCT(fact VARCHAR, "before" VARCHAR, "after" VARCHAR)[]': str,
     "STRUCT(id VARCHAR, author VARCHAR, is_dirty BOOLEAN)": str,
     "STRUCT(settled_after_runs INTEGER, drift DOUBLE, is_bimodal BOOLEAN, outlier_runs INTEGER)": str,
@@ -49,11 +51,14 @@ PYTHON_TYPES: dict[str, object] = {
     "STRUCT(bytes BIGINT, gb_per_s DOUBLE)[]": list[dict[str, float]],
 }
 PARAMETERS: dict[str, object] = {
-    **dict.fromkeys(("sweep_id", "device", "cell"), "none"),
+    **dict.fromkeys(("sweep_id", "device", "cell", "cell_a", "cell_b"), "none"),
     "heavy_share": 0.05,
     "max_rows": 10,
     **dict.fromkeys(("night", "before", "after", "first", "last"), date(2026, 11, 1)),
-    **{name: [] for name in ("series", "devices", "cells", "session_ids", "session_keys", "nights", "sweeps")},
+    **{
+        name: []
+        for name in ("series", "devices", "metrics", "cells", "session_ids", "session_keys", "nights", "sweeps")
+    },
 }
 QUERIES = {file.name: file.text for file in sql_files("queries")}
 
@@ -170,5 +175,5 @@ def test_a_cell_method_is_of_a_field_that_is_shown(row_class: type[Row]) -> None
 
 
 def test_every_category_has_a_color() -> None:
-    style = files("tasks.pages").joinpath("templates/page.css.j2").read_text(encoding="utf-8")
+    style = template("page.css").render()
     assert all(f".part.hue-{place} {{" in style for place in range(len(CATEGORIES) - 1))

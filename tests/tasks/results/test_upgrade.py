@@ -16,6 +16,7 @@ from tests.fixtures.warehouse import INACCURATE, BundleMaker
 
 MS = 1_000_000
 B = "@export=1.5.1,runner=1.5.1"
+PORTABLE = "delegate=portable"
 SWEEP_ID = "smoke-2026-11-20"
 FAILED: dict[str, Any] = {"status": "failed", "model__pte_sha256": None}
 # What B has of each model; A takes 10 ms, loads in 5 ms and needs 100 MB. Time differs below and above 1 %, load time
@@ -40,6 +41,7 @@ OF_B: dict[str, dict[str, Any]] = {
 NO_EXPORT = "does not export any more (export_failed): no such operator"
 WORSE = {
     "time": "slower 3.0",
+    f"same@{PORTABLE}": "slower 3.0",
     "load": "load time 5.004 ms -> 6.105 ms (+22.00 %, +21.",
     "memory": "peak memory 100.1 MB -> 106.1 MB (+6.00 %, +5.",
     "size": ".pte size 1 MB -> 1.011 MB (+1.1 %)",
@@ -69,6 +71,9 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
             device = {name: value for name, value in changes.items() if name.startswith("device")}
             write(maker, model, number, **device)
             write(maker, f"{model}{B}", number, **{"model__pte_sha256": "p2", **changes})
+        # another delegate of a model is compared with itself
+        write(maker, f"same@{PORTABLE}", number, 20)
+        write(maker, f"same@{PORTABLE},{B[1:]}", number, 20.6, model__pte_sha256="p2")
         write(maker, "only A", number)
         # an upgrade does not cause what the device or its load did
         for model, code, is_failed in (("loaded", "load", number == 0), ("lost", "device_lost", True)):

@@ -132,6 +132,30 @@ def test_a_session_has_the_versions_that_its_name_states(kind: str, other: str) 
     assert claim("1.5.1+cpu") == f"its name states {kind}=1.4.1, but its {kind} is of executorch 1.5.1+cpu"
 
 
+@pytest.mark.parametrize(
+    ("case", "backends", "is_reported"),
+    [
+        ("net", ["OpenvinoBackend"], False),
+        ("net@delegate=portable", [], False),
+        ("net@delegate=portable", ["XnnpackBackend"], True),
+        ("net@delegate=openvino", ["OpenvinoBackend"], False),
+        ("net@delegate=openvino", ["OpenvinoBackend", "XnnpackBackend"], True),
+        ("net@delegate=openvino+xnnpack", ["OpenvinoBackend", "XnnpackBackend"], False),
+        ("net@delegate=my.parts:make", ["VulkanBackend"], False),
+        ("net@delegate=portable", None, False),
+        ("net@delegate=npu_of_a_newer_farm", ["NpuBackend"], False),
+    ],
+)
+def test_a_session_calls_the_backends_of_the_delegate_that_its_name_states(
+    case: str, backends: list[str] | None, is_reported: bool
+) -> None:
+    called = None if backends is None else frozenset(backends)
+    claims = Claims("sme2_off", 3, 1, None, NO_FACTS, runtime=parse_runtime(case), backends=called)
+    cause = contradiction_in(claims)
+    assert bool(cause) == is_reported
+    assert not cause or f"delegate={parse_runtime(case).delegate}, but its program calls {max(backends or '')}" in cause
+
+
 def test_a_session_that_contradicts_itself_has_failed(tmp_path: Path) -> None:
     stats = json.dumps({"load_ns": 5, "threads_used": 1, "execution_ns": [1, 2]})
     script = f"""printf '%s' '{stats}' >"$stats"; cp "$model" "$etdump"; printf "\\0\\0\\200\\77" >"$output-0.bin"\n"""

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from devices.errors import InputError
 from tasks.bundle.record import BundleError
 from tasks.rows.rows import bundle_rows
-from tasks.rows.sources import node_sources
+from tasks.rows.sources import check_sources, node_sources
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, TRANSPOSE, BundleMaker
 
 MS = 1_000_000
@@ -168,3 +169,14 @@ def test_a_session_without_sources_has_no_rows_and_a_damaged_file_is_refused(mak
     folder = maker.session([(10 * MS, {MEAN: MS})], files={"sources.json": json.dumps(damaged).encode()})
     with pytest.raises(BundleError, match=r"sources\.json: does not match its schema"):
         bundle_rows(folder)
+
+
+def test_the_sources_of_a_strangers_export_are_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    check_sources(tmp_path)
+    (content,) = sources(NODES).values()
+    (tmp_path / "sources.json").write_bytes(content)
+    check_sources(tmp_path)
+    for damaged in (b"not json", b"{}", content.replace(b'"sources": [3]', b'"sources": [99]')):
+        (tmp_path / "sources.json").write_bytes(damaged)
+        with pytest.raises(InputError, match="copy the export's folder again"):
+            check_sources(tmp_path)

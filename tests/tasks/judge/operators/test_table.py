@@ -1,5 +1,6 @@
 """Verdicts on operators in the warehouse, and the cause that they name beside the verdict on a latency."""
 
+import itertools
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
@@ -8,15 +9,19 @@ from typing import Any
 import pytest
 
 from sql.warehouse import writing
+from tasks.etdump.delegates import DELEGATES, Times
 from tasks.judge.operators.rules import OperatorVerdict, OperatorVerdicts
 from tasks.judge.operators.table import describe_hidden_changes
 from tasks.judge.refresh import judge_series
+from tests.fixtures.etdump_builder import Profile, Run, build_etdump, delegated, method
 from tests.fixtures.nights import fields_of
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker
 
 USUAL_NS = {CONVOLUTION: 6_000_000, LINEAR: 2_000_000, TRANSPOSE: 1_000_000, MEAN: 1_000_000}
 NONE: Mapping[str, float] = {}
 CONVOLUTION_NAME = "Convolution (NHWC, F32) IGEMM"
+COST = b'{"estimatedCost": 0.4}'
+STARTS = itertools.count(1_000_000_000_000, 100_000_000)
 SINCE = "compared with 2026-11-08: changes of the device since then are included"
 
 
@@ -160,3 +165,28 @@ def test_without_the_operators_of_the_last_good_night_operators_are_judged_and_n
         connection.execute("DELETE FROM series_verdict")
         judge_series(connection)
     assert maker.ask(f"{asked} WHERE night = '2026-11-10'") == [(True, None)]
+
+
+def test_operators_whose_times_are_estimates_are_judged_as_their_sum(maker: BundleMaker) -> None:
+    # given calls of Core ML whose time stays, while its cost model divides it otherwise on the last two nights
+    for day, share in ((6, 0.7), (7, 0.7), (8, 0.7), (9, 0.2), (10, 0.2)):
+        for number in range(5):
+            runs, end = [], next(STARTS)
+            for _ in range(4):
+                start, call_ns = end, 900_000 + 1_000 * number
+                middle, stop, end = start + round(share * call_ns), start + call_ns, start + call_ns + 100_000
+                parts = [delegated("conv_1", start, middle, 0, COST), delegated("relu_2", middle, stop, 0, COST)]
+                runs.append(Run([*parts, Profile("DELEGATE_CALL", start, stop, instruction=0), method(start, end)]))
+            files = {"model.etdump": build_etdump(runs)}
+            maker.session([end - start] * 3, files=files, repetition=number, **fields_of(day))
+    maker.load()
+    # then single operators keep their mark and have no verdict
+    delegated_parts = "SELECT DISTINCT operator, category FROM operator_time WHERE kind = 'delegated' ORDER BY operator"
+    assert maker.ask(delegated_parts) == [("conv_1 [estimate]", "Other"), ("relu_2 [estimate]", "Other")]
+    assert maker.ask("SELECT DISTINCT operator, verdict FROM operator_verdict ORDER BY operator") == [
+        ("Core ML delegate", "no change"), ("Unattributed", "no change"),
+    ]  # fmt: skip
+    # nor are they operators that lack a category
+    assert maker.ask("FROM unknown_operator") == []
+    # and no other delegate reports estimates
+    assert [each.name for each in DELEGATES.values() if each.times is Times.ESTIMATE] == ["Core ML"]

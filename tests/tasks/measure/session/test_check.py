@@ -48,6 +48,14 @@ def unsuccessful(check: Callable[..., Any], *given: Any) -> tuple[str, str, str]
         (None, 11, False, f"loading\n{CRASHED}", "model_crashed", "with SIGSEGV while it executed the"),
         (None, 4, False, CRASHED, "model_crashed", "with SIGILL"),
         (None, 7, False, CRASHED, "model_crashed", "with SIGBUS"),
+        (
+            None,
+            11,
+            False,
+            f"{CRASHED} in OpenvinoBackend",
+            "model_crashed",
+            "OpenvinoBackend crashed with SIGSEGV while",
+        ),
         (None, 7, False, f"{CRASHED}, with a full disk", "no_space_on_device", "with SIGBUS while it executed the"),
         (None, 11, False, f"{CRASHED}\nmore", "runner_crashed", "the runner crashed with SIGSEGV"),
         (None, 11, False, f"std::bad_alloc\n{CRASHED}", "model_crashed", "with SIGSEGV"),
@@ -76,6 +84,16 @@ def test_a_runner_that_did_not_end_by_itself_with_0_has_failed(
     assert reason in found[2]
     assert len(found[2]) < 400
     assert ("model linear, whose .pte file has SHA-256 c0ffee" in found[2]) == (code == "model_crashed")
+
+
+def test_a_crash_without_a_word_about_it_names_the_delegate_that_the_program_calls(tmp_path: Path) -> None:
+    runner, job = publish_stand_in(tmp_path / "runners", ""), JobResult(None, 11, False, 1.0)
+    (tmp_path / "stderr.txt").touch()
+    crashed = "the runner crashed with SIGSEGV"
+    both = {(0, 0): "XnnpackBackend", (0, 2): "OddBackend"}
+    for backends, reason in ((both, f"{crashed}; its program calls OddBackend"), ({(0, 0): "XnnpackBackend"}, crashed)):
+        found = unsuccessful(check_end, job, 2.5, tmp_path, a_session(), runner, backends)
+        assert found == ("failed", "runner_crashed", reason)
 
 
 @pytest.mark.parametrize(
@@ -266,6 +284,8 @@ SHOWN = [
     ("shown", "cause"),
     [
         (SHOWN, None),
+        ([("delegated", "OpenVINO delegate", 1), *SHOWN[1:]], None),  # of a delegate that reports no operators
+        ([("delegated", "OpenVINO delegate", 3), *SHOWN], "delegate, OpenVINO delegate at instruction 3 of chain 0"),
         ([("delegate_call", "DELEGATE_CALL", 2), *SHOWN], "DELEGATE_CALL at instruction 2 of chain 0"),
         ([*SHOWN, ("operator_call", "OPERATOR_CALL", 3)], "OPERATOR_CALL at instruction 3 of chain 0"),
         ([*SHOWN[:2], ("portable", "native_call_sub.out", 2)], "native_call_sub.out at instruction 2 of chain 0"),
@@ -273,7 +293,8 @@ SHOWN = [
     ],
 )
 def test_calls_that_the_program_does_not_have_are_named(shown: list[tuple[str, str, int]], cause: str | None) -> None:
-    tree = tuple(TreeNode(0, kind, name, 0, place, OperatorName(name)) for kind, name, place in shown)
+    calls = (TreeNode(0, kind, name, 0, place, OperatorName(name)) for kind, name, place in shown)
+    tree = (TreeNode(-1, "method", METHOD, -1, 0, OperatorName(METHOD)), *calls)
     runs = Runs(NOTHING, NOTHING, tree, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
     mismatch = program_mismatch(runs, FORWARD)
     assert (mismatch is None) == (cause is None)

@@ -15,13 +15,12 @@ from tasks.export.exported import Export
 from tasks.load.load import load_paths
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.accuracy import SAMPLE_ELEMENTS, write_layer_drift
-from tasks.runner.build import build_runner
-from tasks.runner.toolchain import host_platform
 from tests.fixtures.drifting import FAULTY
 from tests.fixtures.exports import export_model
 from tests.fixtures.paths import KEPT
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.report import Report
+from tests.fixtures.runner import runner_of_this_machine
 from tests.fixtures.stand_in import GOOD, a_context, measured
 
 
@@ -31,7 +30,7 @@ def tapped(model: str, precision: str) -> Export:
 
 def layers_of(folder: Path, export: Export) -> list[Layer]:
     """Measure a session in mode numerics and return its layers; what they returned is compared and not kept."""
-    context = replace(a_context(folder, GOOD), export=export, runner=build_runner(host_platform(), KEPT / "runners"))
+    context = replace(a_context(folder, GOOD), export=export, runner=runner_of_this_machine())
     cell = Cell("local", "drifting", export.precision, 1, "sme2_off", "numerics", 1, 0)
     session = PlannedSession(NIGHT, cell, 0, 0, export.pte_sha256, context.runner.runner_sha256)
     record = measured(folder, context, session)

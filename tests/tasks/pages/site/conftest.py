@@ -14,6 +14,7 @@ from tasks.results.reader import Reader
 from tests.fixtures.big_farm import write_big_farm
 from tests.fixtures.nights import fields_of, night_of
 from tests.fixtures.pages import Pages
+from tests.fixtures.paths import shared_folder
 from tests.fixtures.warehouse import COMPARED, BundleMaker
 
 EVIL_MODEL, EVIL_DEVICE = "</script><script>alert(1)</script>\u202e\x1b[2J", "../../x\u202e\x9b"
@@ -23,9 +24,11 @@ EVIL_MODEL, EVIL_DEVICE = "</script><script>alert(1)</script>\u202e\x1b[2J", "..
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three devices, four models, twelve nights: two models got slower, one device did, one device is emulated."""
-    path: Path = tmp_path_factory.mktemp("farm") / "warehouse.duckdb"
-    write_big_farm(path, devices=3, models=4, nights=12)
-    return path
+
+    def fill(folder: Path) -> None:
+        write_big_farm(folder / "warehouse.duckdb", devices=3, models=4, nights=12)
+
+    return shared_folder(tmp_path_factory, "farm", fill) / "warehouse.duckdb"
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +49,15 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     Models with dots and evil names, one whose sessions started in another order than that of their ids, one with
     compared outputs, one that got slower and failed once, and a device with two sweeps in its newest night.
     """
-    maker = BundleMaker(tmp_path_factory.mktemp("small"))
+    warehouse = shared_folder(tmp_path_factory, "small", _write_small) / "warehouse.duckdb"
+    with open_read_only(warehouse) as connection:
+        site = Site(Reader(connection), "small.duckdb")
+        site.published = read_keys(site).keys()
+        yield Pages(site)
+
+
+def _write_small(folder: Path) -> None:
+    maker = BundleMaker(folder)
     for day in (2, 3):
         for model in ("a..b", "c...d"):
             night_of(maker, day, sessions=1, model__name=model, accuracy=[COMPARED])
@@ -63,7 +74,3 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
         sweep = {"sweep_id": f"{name}-2026-11-03", "name": name, "night": "2026-11-03"}
         night_of(maker, 3, sessions=sessions, device__name="twice", sweep=sweep)
     assert maker.load().refused == []
-    with open_read_only(maker.warehouse) as connection:
-        site = Site(Reader(connection), "small.duckdb")
-        site.published = read_keys(site).keys()
-        yield Pages(site)

@@ -19,7 +19,7 @@ from tasks.maintain.decisions import store_decisions
 from tasks.maintain.forget import forget_sessions
 from tasks.pages.site import page_keys
 from tasks.pages.site.site import Site
-from tasks.results.reader import open_reader
+from tasks.results.reader import Reader, open_reader
 from tests.fixtures.nights import decision, fields_of, night_of
 from tests.fixtures.pages import Pages
 from tests.fixtures.publications import files_at, publish_site
@@ -185,3 +185,23 @@ def test_another_version_of_etfarm_makes_every_page_again(small: Pages, monkeypa
     monkeypatch.setattr(page_keys, "code_sha256", lambda: "another")
     after = page_keys.read_keys(small.site)
     assert [name for name in before | after if before.get(name) == after.get(name)] == []
+
+
+def test_pages_of_two_cells_and_of_two_nights_are_made_again_when_a_page_that_they_link_to_is_gone(
+    copied: BundleMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given two nights, in the second of which a series changed: its two cells have a page
+    monkeypatch.setattr(page_keys, "_MAX_NIGHTS", 2)
+    before = keys_of(copied)
+    [cells] = [page for page in before if page.startswith("comparisons/cells/")]
+    # when the first night has no page any more
+    monkeypatch.setattr(page_keys, "_MAX_NIGHTS", 1)
+    assert keys_of(copied)[cells] != before[cells]
+    # or when the cells have none, because newer ones displaced them
+    monkeypatch.setattr(page_keys, "_MAX_NIGHTS", 2)
+    read_rows = Reader.rows
+    monkeypatch.setattr(
+        Reader, "rows", lambda self, kind, *more: [] if kind is page_keys.PublishedRow else read_rows(self, kind, *more)
+    )
+    nights = "comparisons/2026-11-08..2026-11-09.html"
+    assert keys_of(copied)[nights] != before[nights]

@@ -1,8 +1,10 @@
 """The pages of the site: each answers first, its figures are those of SQL, and every link leads to a page."""
 
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
@@ -12,13 +14,16 @@ import pytest
 from sql.warehouse import open_read_only
 from tasks.pages.page import Histories
 from tasks.pages.site import device, sme2
+from tasks.pages.site.changes import list_published
 from tasks.pages.site.page_keys import read_keys
 from tasks.pages.site.site import Site
+from tasks.results.addresses import change_file
 from tasks.results.devices import DeviceRow
+from tasks.results.glances.incident_cards import IncidentCard
 from tasks.results.incidents import IncidentRow
 from tasks.results.reader import Reader
-from tasks.results.series import DecisionRow, SeriesRow
-from tests.fixtures.pages import Pages, target
+from tasks.results.series import DecisionRow, SeriesIncidentRow, SeriesRow
+from tests.fixtures.pages import Pages, read_page, target
 from tests.fixtures.warehouse import BundleMaker
 from tests.tasks.pages.conftest import plain_text
 from tests.tasks.pages.rows import reader_of, row
@@ -54,27 +59,33 @@ def test_the_farm_has_slower_models_a_slow_device_and_an_emulated_one_that_is_no
 def test_home_answers_first_and_its_counts_are_those_of_sql(
     pages: Pages, connection: duckdb.DuckDBPyConnection
 ) -> None:
-    answer = pages.read("index.html").answer
+    home = pages.read("index.html")
+    ((incidents,),) = connection.execute("SELECT count(*) FROM incident WHERE closed_on IS NULL").fetchall()
+    assert len(home.cards) == incidents == 3
+    _, counted, answer = home.answer.partition("hree open incidents. ")
     verdicts = Counter(verdict for (verdict,) in ask(connection, "verdict", "true"))
-    assert answer.startswith(f"{verdicts['regression']} of {verdicts.total()} series slower: worst ")
+    assert counted
+    assert answer.startswith(f"{verdicts['regression']} of {verdicts.total()} series slower;")
     assert f"without a change: {verdicts['no change']}" in answer
     counts = re.findall(r": (\d+)\b(?! ms)", answer.partition(";")[2])
     assert verdicts["regression"] + sum(map(int, counts)) == verdicts.total()
 
 
-def test_home_lists_what_changed_with_the_largest_change_of_a_run_first(
+def test_a_night_lists_what_changed_with_the_largest_change_in_percent_first(
     pages: Pages, connection: duckdb.DuckDBPyConnection
 ) -> None:
-    home = pages.read("index.html")
+    home = pages.read(f"nights/{NEWEST}.html")
     # where a comparison of the night decided, the times are those of its sides
     compared = f"SELECT device, model_b, time_b_ms FROM comparison WHERE purpose = 'same_night' AND night = '{NEWEST}'"
     times_ms = {(device, model): ms for device, model, ms in connection.execute(compared).fetchall()}
     columns = "device, model, time_ms, ratio, contains(reason, 'measured interleaved')"
     rows = [
         round((times_ms[device, model] if is_compared else ms) * (1 - 1 / ratio), 3)
-        for device, model, ms, ratio, is_compared in ask(connection, columns, "verdict IN ('regression', 'suspected')")
+        for device, model, ms, ratio, is_compared in ask(
+            connection, columns, "verdict IN ('regression', 'suspected') ORDER BY verdict, ratio DESC"
+        )
     ]
-    assert [float(cell) for cell in home.column("changed", "Adds")] == sorted(rows, reverse=True)
+    assert [float(cell) for cell in home.column("changed", "Adds")] == rows
     assert home.column("changed", "Verdict")[0] == "regression since 2026-11-20"
     assert "etfarm compare" in home.words["changed"]
     # and a device that got slower is apart from the models
@@ -85,14 +96,17 @@ def test_home_lists_what_changed_with_the_largest_change_of_a_run_first(
     assert sorted(listed) == sorted(model for (model,) in changed)
 
 
-def test_the_matrix_has_the_time_of_every_judged_series_and_no_emulated_device(
+def test_the_heat_map_has_every_judged_series_and_no_emulated_device(
     pages: Pages, connection: duckdb.DuckDBPyConnection
 ) -> None:
     heads, *rows = pages.read("index.html").tables["matrix"][0]
-    times = {(line[0], name, cell) for line in rows for name, cell in zip(heads[4:], line[4:], strict=True)}
-    expected = ask(connection, "model, device, printf('%.3f', time_ms)", "verdict = 'no change'")
-    assert len(expected) > 1
-    assert {each for each in times if re.fullmatch(r"[\d.,]+", each[2])} == set(expected)
+    cells = {(line[0].split()[0], name): cell for line in rows for name, cell in zip(heads[1:], line[1:], strict=True)}
+    expected = ask(connection, "model, device, verdict, 100 * (ratio - 1)", "true")
+    assert {name for name, cell in cells.items() if cell} == {(model, device) for model, device, *_ in expected}
+    # a change has its sign and its figure, and all else a dot
+    for model, name, verdict, percent in expected:
+        cell = cells[model, name]
+        assert cell == "\u00b7" if verdict == "no change" else float(cell[1:]) == pytest.approx(percent, abs=0.6), cell
     ((emulated,),) = connection.execute("SELECT DISTINCT device FROM device_overview WHERE emulated").fetchall()
     assert emulated not in heads
     assert "emulated: its times mean nothing" in pages.read(f"devices/{emulated}.html").answer
@@ -115,7 +129,7 @@ def test_a_history_has_every_session_and_night_with_the_times_of_sql(
     of_series = "model = 'bert_03' AND device = 'phone-001'"
     ((series_id,),) = ask(connection, "series_id", of_series)
     page = pages.read("devices/phone-001.html")
-    assert page.histories["series"][series_id]["name"].startswith("bert_03 ")
+    assert page.histories["series"][series_id]["model"] == "bert_03"
     history = pages.history(page, series_id)
     # then they have each night once, with the time and verdict of SQL, and each session that counts
     asked = f"SELECT night::VARCHAR, verdict, time_ms FROM verdict WHERE {of_series} ORDER BY night"
@@ -128,6 +142,37 @@ def test_a_history_has_every_session_and_night_with_the_times_of_sql(
     assert {session: times[session] for session in sessions} == sessions
     # and the newest verdict is on the page of the device without any script
     assert "regression" in page.column("series", "Verdict")
+
+
+def test_what_changed_in_a_series_has_its_operators_as_sql_has_them_the_largest_change_first(
+    pages: Pages, connection: duckdb.DuckDBPyConnection
+) -> None:
+    of_series = "model = 'bert_03' AND device = 'phone-001'"
+    ((series_id, since),) = ask(connection, "series_id, baseline_to", of_series)
+    content = pages.html(change_file(series_id, "phone-001")).strip()
+    why, where = json.loads(f"[{content.removeprefix('farmChange(').removesuffix(');')}]")
+    of_night = f"FROM operator_verdict WHERE {of_series} AND night = '{NEWEST}' AND level = 'operator'"
+    changes = f"SELECT operator {of_night} ORDER BY abs(time_ms - baseline_ms) DESC, operator"
+    operators = [name for (name,) in connection.execute(changes).fetchall()]
+    assert len(operators) > 2
+    assert read_page(where).column("", "Operator") == operators
+    # and it states the cause, and how to look closer
+    assert "Cause" in read_page(why).column("", "What")
+    assert f"etfarm compare {since} {NEWEST} --model bert_03 --device phone-001" in why
+
+
+def test_the_change_of_a_series_is_published_if_the_newest_night_or_an_incident_states_one() -> None:
+    night = date(2026, 11, 20)
+    verdicts = {"slow": "regression", "memory": "no change", "quiet": "no change", "old": "regression"}
+    series = [
+        row(SeriesRow, series_id=name, device="host", verdict=verdict, night=night, rank=1, ratio=1.0)
+        for name, verdict in verdicts.items()
+    ]
+    series[-1] = replace(series[-1], night=date(2026, 11, 19))
+    incident = row(IncidentRow, state="confirmed", open_parts=["memoryhost"])
+    assert [each.series_id for each in list_published(series, [incident])] == ["slow", "memory"]
+    many = [replace(series[0], series_id=str(number)) for number in range(100)]
+    assert len(list_published(many, [])) == 60
 
 
 def test_the_sessions_of_a_night_are_in_the_order_in_which_they_started_in_one_file_a_week(small: Pages) -> None:
@@ -150,18 +195,49 @@ def test_notes_excluded_nights_and_open_incidents_are_on_the_page_of_their_serie
     named: dict[str, Any] = {"models": ["voice"], "devices": ["host"], "precisions": ["fp32"], "series": 1}
     named |= {"onset": onset, "incident_id": "1a2b3c4d", "subject": "voice", "worst_device": "host", "graph": []}
     named |= {"open_parts": ["voice" + series[0].device]}
-    incidents = [row(IncidentRow, state=state, **named) for state in ("suspected", "fixed")]
-    page = device.page(row(DeviceRow), [], series, decisions, incidents, [])
+    card = IncidentCard(row(IncidentRow, state="suspected", **named), None, ("", ""))
+    of_voice: dict[str, Any] = {"series_id": "voice", "kind": "model", "metric": "latency", "onset": onset}
+    parts = [
+        row(SeriesIncidentRow, incident_id="1a2b3c4d", state="suspected", closed_on=None, **of_voice),
+        row(SeriesIncidentRow, incident_id="5e6f7a8b", state="fixed", closed_on=date(2026, 11, 4), **of_voice),
+    ]
+    page = device.page(row(DeviceRow), [], series, decisions, ([card], parts), ([], []))
     (histories,) = [block for section in page.sections for block in section.blocks if isinstance(block, Histories)]
-    incident, note, exclusion = histories.series["voice"]["notes"]
-    assert (incident["night"], "1a2b3c4d" in incident["text"]) == (onset, True)
+    is_open, closed = histories.series["voice"]["incidents"]
+    assert (is_open["id"], is_open["night"], is_open["closed"]) == ("1a2b3c4d", onset, None)
+    assert card.incident.scope in histories.incidents["1a2b3c4d"]
+    assert (closed["id"], closed["closed"]) == ("5e6f7a8b", date(2026, 11, 4))
+    note, exclusion = (histories.notes[at] for at in histories.series["voice"]["notes"])
     assert (note["night"], note["text"]) == (None, "Note: known, ticket 12 (somebody, 2026-11-04)")
     assert (exclusion["night"], exclusion["event"]) == (date(2026, 11, 2), "night exclusion")
-    assert "notes" not in histories.series["other"]
+    assert not {"notes", "incidents"} & histories.series["other"].keys()
+
+
+def test_a_series_that_ended_with_its_build_and_the_next_one_lead_to_each_other() -> None:
+    first, last = date(2026, 11, 18), date(2026, 11, 19)
+    builds = [("old", "6.1.84", date(2026, 10, 22), first), ("new", "6.1.99", last, date(2026, 11, 20))]
+    names: dict[str, Any] = {
+        "model": "voice",
+        "device": "host",
+        "precision": "fp32",
+        "variant": "sme2_off",
+        "threads": 2,
+    }
+    series = [
+        row(SeriesRow, series_id=name, os_build=build, first_night=start, night=end, nights=2, weeks=[], **names)
+        for name, build, start, end in builds
+    ]
+    series.append(replace(series[0], series_id="other", precision="fp16"))
+    page = device.page(row(DeviceRow), [], series, [], ([], []), ([], []))
+    (histories,) = [block for section in page.sections for block in section.blocks if isinstance(block, Histories)]
+    old, new, other = (histories.series[name] for name in ("old", "new", "other"))
+    assert (old["build"], old["after"]) == ("6.1.84", {"id": "new", "build": "6.1.99", "night": last})
+    assert (new["build"], new["before"]) == ("6.1.99", {"id": "old", "build": "6.1.84", "night": first})
+    assert ("before" in old, "after" in new, "build" in other) == (False, False, False)
 
 
 def test_names_from_outside_end_no_element_and_lead_nowhere_else(small: Pages) -> None:
-    files = {address: small.html(address) for address in read_keys(small.site) if address != "assets/vega.js"}
+    files = {address: small.html(address) for address in read_keys(small.site)}
     # no page contains them as such, no data of a script does, and no address leaves the folder
     acting = re.compile("[\u202e\x1b\x9b]|\\\\u(202e|001b|009b)|<script>alert")
     assert [address for address, text in files.items() if acting.search(text)] == []
@@ -197,5 +273,6 @@ def test_the_feed_is_atom_with_an_entry_for_each_night_and_incident(pages: Pages
         for entry in feed.findall("atom:entry", names)
     ]
     assert len({entry_id for entry_id, _ in entries}) == len(entries)
-    assert next(title for entry_id, title in entries if entry_id.endswith(NEWEST)) == pages.read("index.html").answer
+    night = pages.read(f"nights/{NEWEST}.html")
+    assert next(title for entry_id, title in entries if entry_id.endswith(NEWEST)) == night.answer
     assert sum(" slower since " in title and ", incident " in title for _, title in entries) >= 2

@@ -31,7 +31,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[BundleMaker, Pa
     done = publish_site(maker.warehouse, str(folder / "site"))
     files = files_at(str(folder / "site"))
     assert len(files) == done.pages + 1 == done.written + 1
-    assert {"index.html", "feed.atom", "assets/vega.js", "nights/2026-11-03.html", MARKER} <= set(files)
+    assert {"index.html", "feed.atom", "assets/series.js", "nights/2026-11-03.html", MARKER} <= set(files)
     return maker, folder / "site"
 
 
@@ -65,7 +65,7 @@ def test_a_new_night_writes_what_it_changed_and_leaves_older_nights(farm: Bundle
     after = files_at(site)
     changed = {name for name in after if before.get(name) != after[name]}
     assert {"index.html", "nights/2026-11-04.html", "nights/2026-11-03.html", "models/toy.html"} <= changed
-    assert not {"nights/2026-11-02.html", "models/other.html", "assets/vega.js"} & changed
+    assert not {"nights/2026-11-02.html", "models/other.html", "assets/series.js"} & changed
     # and of the histories of a device one file, that of the week
     assert [name.rpartition("/")[2] for name in changed if name.startswith("histories/")] == ["2026-11-02.js"]
     # and it is what a publication into an empty folder would be
