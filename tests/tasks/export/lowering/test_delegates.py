@@ -230,3 +230,21 @@ def test_openvino_gets_no_quantization_before_a_function_that_limits_values_and_
     quantize = "quantized_decomposed.quantize_per_tensor.default"
     assert between(Lowering()) == ["quantized_decomposed.dequantize_per_tensor.default", quantize]
     assert between(Lowering("openvino")) == ["aten.conv2d.default", quantize]
+
+
+@pytest.mark.thorough
+@pytest.mark.torch
+def test_weights_for_openvino_leave_room_for_the_sum_of_two_products_in_16_bits() -> None:
+    torch: Any = pytest.importorskip("torch")
+    [method] = build_methods({"module": torch.nn.Linear(16, 4), "inputs": (torch.rand(1, 16),)}, "make")
+
+    def largest(lowering: Lowering) -> int:
+        recipe = parse_recipe("int8_static")
+        module = convert(method, recipe, None, lowering.after_quantizing, folds_weights=False).reference
+        (quantize,) = (each for each in module.graph.nodes if ".quantize_per_channel" in str(each.target))
+        weight, scale = (module.state_dict()[each.target] for each in quantize.args[:2])
+        return int(torch.round(weight / scale[:, None]).abs().max())
+
+    # then an unsigned activation times a weight, twice, fits
+    assert (largest(Lowering()), largest(Lowering("openvino"))) == (127, 64)
+    assert 2 * 255 * 64 <= 2**15 - 1 < 2 * 255 * 127
