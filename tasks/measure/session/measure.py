@@ -219,7 +219,7 @@ def _references(context: SessionContext, session: PlannedSession) -> References:
     That is so if the model changes its state, and the stock runner wrote the outputs of the last of several executions.
     """
     export, case = context.export, context.export.case
-    limits = recipe_limits(export.precision, export.data_types)
+    limits = recipe_limits(export.precision, export.data_types, session.cell.runtime.delegate)
     if export.is_stateful and session.cell.executions > 1 and not context.runner.supports_farm_flags:
         return References(export.folder, [], [], limits)
     return References(
