@@ -46,8 +46,8 @@ _LIMITS = {
 
 
 _PROCESSOR_ROUNDS = ("openvino", "int8_static")
-"""OpenVINO's int8 kernels round as the processor's instructions do. The outputs of mobilenet_v2 with AVX2 have an SNR of
-31 dB against those with SSE4.1 (2025.4.1), so each of them may be as far from the other as from eager."""
+"""OpenVINO's int8 kernels round as the processor's instructions do. The outputs of mobilenet_v2 with AVX2 have an SNR
+of 31 dB against those with SSE4.1 (2025.4.1), so each of them may be as far from the other as from eager."""
 
 
 def recipe_limits(precision: str, data_types: Iterable[str] | None, delegate: str | None = None) -> AccuracyLimits:
