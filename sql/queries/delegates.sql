@@ -25,7 +25,7 @@ ORDER BY
     precision <> 'fp32',
     precision,
     threads NULLS LAST,
-    standing NOT IN ('fastest', 'shortest time'),
+    NOT _has_shortest_time(standing),
     delegate_comparison.time_ms NULLS LAST,
     variant,
     delegate;

@@ -55,7 +55,7 @@ ORDER BY
     precision <> 'fp32',
     precision,
     threads NULLS LAST,
-    standing NOT IN ('fastest', 'shortest time'),
+    NOT _has_shortest_time(standing),
     time_ms NULLS LAST,
     variant,
     delegate;

@@ -23,7 +23,9 @@ listed AS (
         END AS against_xnnpack,
         against_fastest,
         against_fastest_of_model,
-        has_times AND accuracy <> 'inaccurate' AND same_as IS NULL AS counts
+        -- A program with a time; it counts for the shortest if its outputs are not inaccurate.
+        has_times AND same_as IS NULL AS is_timed,
+        is_timed AND accuracy <> 'inaccurate' AS counts
     FROM _delegate_cell AS named
     LEFT JOIN cell_interval AS interval_of USING (cell_id)
     LEFT JOIN cell_output USING (cell_id)
@@ -47,22 +49,20 @@ standing AS (
         *,
         CASE
             WHEN cell_id = fastest_id THEN
-                if(
+                _shortest_standing(
+                    count(*) FILTER (is_timed) OVER (PARTITION BY fastest_id),
                     bool_or(cell_id <> fastest_id AND _delegate_undecided(against_fastest) IS NOT NULL)
-                    FILTER (counts) OVER (PARTITION BY fastest_id),
-                    'shortest time',
-                    'fastest'
+                    FILTER (counts) OVER (PARTITION BY fastest_id)
                 )
         END AS shortest,
         CASE
             WHEN cell_id = fastest_of_model_id THEN
-                if(
+                _shortest_standing(
+                    count(*) FILTER (is_timed) OVER (PARTITION BY fastest_of_model_id),
                     bool_or(
                         cell_id <> fastest_of_model_id AND _delegate_undecided(against_fastest_of_model) IS NOT NULL
                     )
-                    FILTER (counts) OVER (PARTITION BY fastest_of_model_id),
-                    'shortest time',
-                    'fastest'
+                    FILTER (counts) OVER (PARTITION BY fastest_of_model_id)
                 )
         END AS shortest_of_model
     FROM listed
@@ -122,6 +122,7 @@ SELECT
     delegated_macs / nullif(delegated_macs + portable_macs, 0) AS mac_share,
     -- What its time means beside those of the same compared_model, device, precision and threads. fastest: the
     -- shortest of all whose outputs are not inaccurate, and all others are slower; shortest time: not all of them are;
+    -- only one measured: all others failed, were skipped or are the same program, so it is compared with nothing;
     -- slower: its time differs from the shortest, by the rule of `etfarm compare`; not told apart: it does not; too
     -- few sessions to tell (2, needs 5): the side with fewer has 2; not interleaved: it was measured before or after
     -- the shortest, such as by a resumed sweep, so drift of the device may be the difference; same as openvino: the

@@ -15,8 +15,8 @@ _METHOD = (
     "Delegates of one model, precision and number of threads are interleaved and compared with the shortest time "
     "of those whose outputs are not inaccurate. Another is slower if the 95 % interval of the ratio of both times "
     "excludes 1 and reaches beyond the margin of a comparison. Otherwise both are not told apart. The shortest is "
-    "the fastest if all others are slower. A resumed sweep may measure one delegate after another: these are not "
-    "interleaved, and drift of the device may be the difference."
+    "the fastest if all others are slower. The only one measured is compared with nothing. A resumed sweep may measure "
+    "one delegate after another: these are not interleaved, and drift of the device may be the difference."
 )
 
 

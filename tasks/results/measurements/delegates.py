@@ -25,7 +25,12 @@ from tasks.results.text import (
 )
 
 _DEFAULT = "xnnpack"
-_SHORTEST = ("fastest", "shortest time")
+_SHORTEST = {
+    "fastest": "is the fastest",
+    "shortest time": "has the shortest time",
+    "only one measured": "is the only one measured",
+}
+"""The standings of the shortest time that counts, in sentences."""
 _SAME = "same as "
 _NOT_INTERLEAVED = "not interleaved"
 _UNDECIDED = ("not told apart", "too few sessions", _NOT_INTERLEAVED)
@@ -53,7 +58,8 @@ class DelegateRow(Row):
         Words(
             "Standing",
             meaning="fastest: the shortest time whose outputs are not inaccurate, if all others are slower; slower: "
-            "the interval of the ratio to the shortest excludes 1; shortest time: not all others are slower",
+            "the interval of the ratio to the shortest excludes 1; shortest time: not all others are slower; only one "
+            "measured: compared with nothing",
             tone=lambda word: {"fastest": "good", "slower": ""}.get(word, word_tone(word)),
         ),
     ]
@@ -151,7 +157,7 @@ class DelegateChoice:
 
     @property
     def fastest(self) -> DelegateRow | None:
-        """The one with the shortest time that counts; it is the fastest if nothing is undecided."""
+        """The one with the shortest time that counts; it is the fastest only if all others are slower."""
         return next((row for row in self.rows if self._standing(row) in _SHORTEST), None)
 
     @property
@@ -170,8 +176,8 @@ class DelegateChoice:
             title = ", ".join([f"{first.compared_model} {first.precision} on {first.device}", *threads])
         if fastest is None:
             return f"{title}: {'; '.join(['no delegate has a time that counts', *self._out()])}."
-        is_or_has = "is the fastest" if self._standing(fastest) == "fastest" else "has the shortest time"
-        parts = [f"{self._name(fastest)} {is_or_has}, {fastest.figures}{self._against_xnnpack(fastest)}"]
+        standing = _SHORTEST[self._standing(fastest)]
+        parts = [f"{self._name(fastest)} {standing}, {fastest.figures}{self._against_xnnpack(fastest)}"]
         if fastest.accuracy != "accurate":
             parts.append(f"its outputs were {fastest.accuracy}")
         parts += self._beside_undecided()
@@ -256,8 +262,9 @@ def choose_delegates(rows: Sequence[DelegateRow]) -> list[DelegateChoice]:
 
 
 def _beside(fastest: DelegateRow, rows: Sequence[DelegateRow]) -> DelegateRow | None:
-    """Return XNNPACK's row of the same variant, or else that of the next fastest; None without another."""
-    others = [row for row in rows if row is not fastest and row.time_ms and row.variant == fastest.variant]
+    """Return XNNPACK's row of the same variant, or else that of the next fastest; None without another program."""
+    timed = [row for row in rows if row.time_ms and not row.standing.startswith(_SAME)]
+    others = [row for row in timed if row is not fastest and row.variant == fastest.variant]
     return next((row for row in others if row.delegate == _DEFAULT), others[0] if others else None)
 
 

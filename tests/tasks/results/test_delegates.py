@@ -20,7 +20,16 @@ from tasks.results.measurements.delegates import DelegateRow, choose_delegates
 from tasks.results.reader import open_answers, open_reader
 from tasks.results.table import Table
 from tasks.results.text import plain_text
-from tests.fixtures.delegates import CRASH, NO_PART, SWEEP, TAKEN, load_with_skipped, write_cells, write_delegates
+from tests.fixtures.delegates import (
+    CRASH,
+    FAILED,
+    NO_PART,
+    SWEEP,
+    TAKEN,
+    load_with_skipped,
+    write_cells,
+    write_delegates,
+)
 from tests.fixtures.warehouse import BundleMaker
 
 
@@ -50,6 +59,12 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BundleMaker]:
     # a list of which the second delegate takes nothing: a shorter time is noise
     lists = {("listed", "fp32"): 10.0, ("listed@delegate=openvino", "fp32"): 4.0}
     write_cells(maker, lists | {("listed@delegate=openvino+xnnpack", "fp32"): 3.9}, device__name="of lists")
+    # nothing to compare with: XNNPACK failed, and a list is the same program; on another device, one is inaccurate
+    lone = {("lone@delegate=openvino", "fp32"): 4.0, ("lone@delegate=openvino+xnnpack", "fp32"): 3.9}
+    write_cells(maker, lone)
+    maker.session(model__name="lone", **FAILED)
+    inaccurate = {("lone@delegate=openvino", "fp32"): 4.0, ("lone@delegate=my.part:make", "fp32"): 2.0}
+    write_cells(maker, inaccurate, device__name="of two")
     load_with_skipped(maker, "net@delegate=mlx", "near", "other@export=1.4.1")
     with open_read_only(maker.warehouse):
         yield maker
@@ -67,9 +82,28 @@ def test_the_fastest_is_that_of_the_accurate_ones_within_a_precision_and_over_al
         ("openvino", "fp32", "fastest", "slower"),
         ("portable", "fp32", "slower", "slower"),
         ("xnnpack", "fp32", "slower", "slower"),
-        ("xnnpack", "int8_static", "fastest", "fastest"),
+        ("xnnpack", "int8_static", "only one measured", "fastest"),
     ]
     assert rows_of(farm, "DISTINCT reason", "outcome <> 'measured'") == [(NO_PART,), (CRASH,)]
+
+
+def test_a_delegate_that_is_compared_with_nothing_is_not_the_fastest(farm: BundleMaker) -> None:
+    assert rows_of(farm, "device, delegate, standing, standing_of_model", "compared_model = 'lone'") == [
+        ("host", "openvino", "only one measured", "only one measured"),
+        ("host", "openvino+xnnpack", "same as openvino", "same as openvino"),
+        ("host", "xnnpack", "failed", "failed"),
+        ("of two", "my.part:make", "inaccurate", "inaccurate"),
+        ("of two", "openvino", "fastest", "fastest"),
+    ]
+    with open_answers(farm.warehouse, None) as answers:
+        rows = [row for row in answers.rows(DelegateRow) if row.compared_model == "lone" and row.device == "host"]
+    assert [row.delegate for row in rows] == ["openvino", "openvino+xnnpack", "xnnpack"]
+    [choice] = choose_delegates(rows)
+    assert choice.line == (
+        "lone fp32 on host, one thread: `openvino` is the only one measured, 4.00 ms (five sessions, 4.00 to 4.00 ms); "
+        "`openvino` took 90.0 % of the operators and 99.0 % of the multiply-accumulates; "
+        f"`openvino+xnnpack` is the same as `openvino`: xnnpack took nothing; `xnnpack` failed: {CRASH}."
+    )
 
 
 def test_times_are_told_apart_by_the_rule_of_any_comparison(farm: BundleMaker) -> None:
@@ -165,8 +199,8 @@ def test_the_sentences_have_the_figures_of_the_view(farm: BundleMaker) -> None:
         "operators and 99.0 % of the multiply-accumulates; `openvino` loads in 310 ms, `xnnpack` in "
         f"12.0 ms; at the peak, `openvino` takes 90 MB, `xnnpack` 50 MB; `my.part:make` is inaccurate (2.00 ms, SNR to "
         f"eager 12.0 dB); `coreml` failed: {CRASH}; `mlx` was skipped: {NO_PART}.",
-        "net int8_static on host, one thread: `xnnpack` is the fastest, 3.00 ms (six sessions, 95 % interval 3.00 to "
-        "3.00 ms).",
+        "net int8_static on host, one thread: `xnnpack` is the only one measured, 3.00 ms (six sessions, 95 % interval "
+        "3.00 to 3.00 ms).",
         "net on host, over all precisions and threads: `xnnpack` int8_static (one thread) is the fastest, 3.00 ms (six "
         "sessions, 95 % interval 3.00 to 3.00 ms).",
     ]
@@ -238,7 +272,7 @@ def test_sessions_are_interleaved_if_half_of_the_smaller_side_shares_its_time(
 
 
 def test_a_model_is_counted_once_for_all_its_delegates(farm: BundleMaker) -> None:
-    assert farm.ask("SELECT models FROM sweep_overview") == [(8,)]
+    assert farm.ask("SELECT models FROM sweep_overview") == [(9,)]
 
 
 def test_an_answer_without_rows_states_what_to_write() -> None:
