@@ -93,6 +93,13 @@ def key_lines(path: Path) -> dict[str, int]:
     return {str(key.value): key.start_mark.line + 1 for key, _ in root.value}
 
 
+def key_place(path: Path, *key_path: int | str) -> str:
+    """Return the beginning of a sentence about a key of a YAML file, "sweep.yaml:4: `delegates.0`: "."""
+    root, _ = _parse(path, _read_text(path))
+    _, line, _ = _find_node(root, key_path)
+    return f"{path}:{line}: {_key_prefix(key_path)}"
+
+
 def _mistakes(error: ValidationError, root: yaml.Node, model: type[BaseModel]) -> list[str]:
     """Return a sentence for each location with a mistake, by line; of several errors at a location, the first is kept.
 

@@ -1,6 +1,7 @@
 """`etfarm validate`: all mistakes of sweep files and inventories at once, and their JSON schemas for editors."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -56,7 +57,7 @@ def validate(
 
 def _describe_valid(file: Path) -> str:
     """Describe a valid etfarm.yaml, sweep file or inventory (with `devices`); InputError with all mistakes."""
-    from devices.checked_yaml import key_lines, read_yaml
+    from devices.checked_yaml import key_place, read_yaml
     from devices.errors import InputError
     from devices.inventory import load_inventory
     from devices.settings import FILE, load_settings
@@ -67,8 +68,8 @@ def _describe_valid(file: Path) -> str:
         read = load_settings(file)
         # A relative path starts at the file's folder: commands read the file of the current folder only.
         if "inventory" in read.model_fields_set and not (file.parent / read.inventory).is_file():
-            place = f"{file}:{key_lines(file)['inventory']}: `inventory`"
-            raise InputError(f"{place}: no file {read.inventory}; correct the path, or write that file")
+            place = key_place(file, "inventory")
+            raise InputError(f"{place}no file {read.inventory}; correct the path, or write that file")
         return f"settings: {', '.join(sorted(read.model_fields_set))}"
     written = read_yaml(file)
     if isinstance(written.get("devices"), list):
@@ -79,18 +80,41 @@ def _describe_valid(file: Path) -> str:
 
 
 def _check_functions(spec: "SweepSpec", file: Path) -> None:
-    """Raise InputError with a sentence for each function of yours that a sweep names and that does not exist."""
-    from devices.checked_yaml import key_lines
+    """Raise InputError with a sentence for each function of yours that a sweep exports by and that does not exist."""
+    from devices.checked_yaml import key_place
     from devices.errors import FarmError, Mistakes
-    from tasks.export.entry import ExportRequest
-    from tasks.export.key import check_user_functions
+    from tasks.export.key import check_user_function
 
     sentences = []
-    for entry, recipe in spec.pairs:
+    for key_path, function, arguments in _functions(spec):
         try:
-            if not entry.pte:
-                check_user_functions(ExportRequest(entry, recipe, Path()))
+            check_user_function(function, arguments)
         except FarmError as error:
-            sentences.append(f"{file}:{key_lines(file)['models']}: {entry.name} {recipe}: {error}")
+            sentences.append(f"{key_place(file, *key_path)}{error}")
     if sentences:
         raise Mistakes(sentences)
+
+
+def _functions(spec: "SweepSpec") -> Iterator[tuple[tuple[str | int, ...], str | None, tuple[str, ...]]]:
+    """Yield each function that a sweep exports by: its key in the file, its name and the arguments that it must have.
+
+    The name of a model of the zoo, and None, are no functions of yours.
+    """
+    from tasks.bundle.delegates import user_partitioners
+    from tasks.bundle.runtime import parse_runtime
+    from tasks.export.key import RECIPE_ARGUMENTS
+    from tasks.export.recipes import parse_recipe
+
+    exported = [(parse_runtime(entry.name).delegate, recipe) for entry, recipe in spec.pairs if not entry.pte]
+    delegates, recipes = {delegate for delegate, _ in exported}, {recipe for _, recipe in exported}
+    for number, model in enumerate(spec.models):
+        if not model.pte:
+            yield ("models", number), model.factory, ()
+            for partitioner in user_partitioners(model.delegate):
+                yield ("models", number, "delegate"), partitioner, ()
+    for number, recipe in enumerate(spec.precisions):
+        if recipe in recipes:
+            yield ("precisions", number), parse_recipe(recipe).user_function, RECIPE_ARGUMENTS
+    for number, delegate in enumerate(spec.delegates):
+        for partitioner in user_partitioners(delegate) if delegate in delegates else ():
+            yield ("delegates", number), partitioner, ()

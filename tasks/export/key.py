@@ -59,6 +59,7 @@ _MODULES = {
 _CODE = [Path(__file__).parent / folder / f"{name}.py" for folder, names in _MODULES.items() for name in names]
 _LOWERING = Path(__file__).with_name("lowering")
 _TAPS = _LOWERING / "layer_probes.py"
+RECIPE_ARGUMENTS = ("module", "inputs")
 _DISTRIBUTIONS = ("torch", "torchao", "executorch", "transformers")
 
 
@@ -218,19 +219,19 @@ def _hash_unchanged(path: Path, modified_ns: int, size_bytes: int) -> str:
 
 def check_user_functions(request: ExportRequest) -> None:
     """Raise FarmError if the file of your own factory, recipe or partitioner does not define it as required."""
-    user_recipe = parse_recipe(request.precision).user_function
-    partitioners = user_partitioners(parse_runtime(request.entry.name).delegate)
-    functions = [
-        (request.entry.factory, ()),
-        (user_recipe, ("module", "inputs")),
-        *((each, ()) for each in partitioners),
-    ]
-    for function, arguments in functions:
-        if function is not None and _is_user_function(function):
-            try:
-                check_function(find_source(function), function.rpartition(":")[2], arguments)
-            except ValueError as error:
-                raise FarmError(str(error)) from None
+    check_user_function(request.entry.factory)
+    check_user_function(parse_recipe(request.precision).user_function, RECIPE_ARGUMENTS)
+    for partitioner in user_partitioners(parse_runtime(request.entry.name).delegate):
+        check_user_function(partitioner)
+
+
+def check_user_function(function: str | None, arguments: tuple[str, ...] = ()) -> None:
+    """Raise FarmError if a function is yours, and its file does not define it with these arguments."""
+    if function is not None and _is_user_function(function):
+        try:
+            check_function(find_source(function), function.rpartition(":")[2], arguments)
+        except ValueError as error:
+            raise FarmError(str(error)) from None
 
 
 def _python_version() -> str:

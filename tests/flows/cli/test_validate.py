@@ -56,19 +56,22 @@ def test_a_recipe_and_a_partitioner_of_yours_that_do_not_exist_are_mistakes(
         "def nothing():\n    return []\n\n\ndef recipe(module, inputs):\n    return module\n"
     )
     file = tmp_path / "sweep.yaml"
-    text = "name: a\nmodels: [conv]\nprecisions: ['mine:{}']\ndelegates: ['mine:{}', '{}:f']\n"
+    text = "name: a\nmodels: [conv]\nprecisions: ['mine:{}']\ndelegates:\n- 'mine:{}'\n- '{}:nothing'\n"
     file.write_text(text.format("recip", "nothin", "nomod"))
     ended = command("validate", "sweep.yaml")
-    assert ended.code == 1
-    assert all(line.startswith("sweep.yaml:2: conv@delegate=") for line in ended.lines)
-    assert "mine.py: no function named recip; " in ended.out
-    file.write_text(text.format("recipe", "nothin", "nomod"))
+    assert (ended.code, ended.lines) == (1, [
+        "sweep.yaml:3: `precisions.0`: mine.py: no function named recip; it has nothing, recipe",
+        "sweep.yaml:5: `delegates.0`: mine.py: no function named nothin; it has nothing, recipe",
+        f"sweep.yaml:6: `delegates.1`: module nomod not found in {tmp_path} or the installed packages",
+    ])  # fmt: skip
+    file.write_text("name: a\nmodels:\n- conv\n- name: b\n  factory: mine:modul\n  delegate: 'mine:nothin'\n")
     ended = command("validate", "sweep.yaml")
-    assert [line.partition(": ")[2] for line in ended.lines] == [
-        "conv@delegate=mine:nothin mine:recipe: mine.py: no function named nothin; it has nothing, recipe",
-        f"conv@delegate=nomod:f mine:recipe: module nomod not found in {tmp_path} or the installed packages",
+    places = [line.partition(": mine.py: no function named ")[::2] for line in ended.lines]
+    assert [(place, name.partition(";")[0]) for place, name in places] == [
+        ("sweep.yaml:4: `models.1`", "modul"),
+        ("sweep.yaml:6: `models.1.delegate`", "nothin"),
     ]
-    file.write_text(text.format("recipe", "nothing", "mine").replace("f'", "nothing'").replace(", 'mine:nothing'", ""))
+    file.write_text(text.format("recipe", "nothing", "mine").replace("- 'mine:nothing'\n", "", 1))
     assert command("validate", "sweep.yaml").lines == ["sweep.yaml: sweep a, one export"]
 
 
