@@ -10,6 +10,11 @@ from collections.abc import Sequence
 class FarmError(Exception):
     """The farm cannot continue; the text is one sentence with the cause and what to do."""
 
+    @property
+    def reason(self) -> str:
+        """The text for records and reports, which are read on other machines: without the path of a log."""
+        return str(self)
+
 
 class InputError(FarmError):
     """A file, a name or a value from the user is wrong; the text states it, what is wrong and what to write instead."""

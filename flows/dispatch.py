@@ -88,11 +88,9 @@ def export_step(model: ModelEntry, precision: str, settings: ExportSettings, exp
         return Completed(name="Skipped", message=str(reason))
     except FarmError as error:
         _log.error("%s: %s", title, error)
-        exports.fail(pair, str(error))
+        exports.fail(pair, error.reason)
         board.done("export", f"{title}: {error}", item=title, failed=True)
         return Failed(message=str(error))
-    if cases[0].tapped_error:
-        _log.warning("%s, mode numerics: %s", title, cases[0].tapped_error)
     exports.end(pair, ExportStatus("ready", cases))
     ready = "; ".join(["ready", *cases[0].notes])
     board.done("export", f"{title}: {ready}", item=title)

@@ -142,7 +142,7 @@ def _export_in_child(request: ExportRequest, title: str, log: Path, on_step: "On
         write_complete(skipped_path(exports_dir, export_key(request)), answer.skipped.encode())
         raise NotApplicableError(answer.skipped)
     if answer.folder is None:
-        raise ExportError(f"{title}: {answer.error}; the full log is {log}")
+        raise ExportError(f"{title}: {answer.error}", answer.log or log)
     exports = read_exports(exports_dir / answer.folder)
     export = exports[0]
     logger.info(

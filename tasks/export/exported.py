@@ -36,7 +36,15 @@ not."""
 
 
 class ExportError(FarmError):
-    """A model cannot be exported, or an export cannot be used; the text is one sentence with the cause."""
+    """A model cannot be exported, or an export cannot be used; the text is one sentence with the cause and its log."""
+
+    def __init__(self, reason: str, log: Path | None = None) -> None:
+        super().__init__(f"{reason}; the full log is {log}" if log else reason)
+        self._reason = reason
+
+    @property
+    def reason(self) -> str:
+        return self._reason
 
 
 class NotApplicableError(ExportError):

@@ -1,6 +1,7 @@
 """The inputs of a sweep: its exports, the facts of its devices, and their runners."""
 
 import contextlib
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,6 +34,7 @@ from tasks.store.workspace import Workspace
 if TYPE_CHECKING:
     from tasks.export.process.run import OnStep
 
+_log = logging.getLogger(__name__)
 _MAX_READ_BYTES = 100_000_000
 Pair = tuple[str, str]
 """A model and a recipe."""
@@ -132,8 +134,9 @@ def make_export(entry: ModelEntry, recipe: str, settings: ExportSettings, tell: 
     except FarmError as error:
         if not entry.pte:
             with contextlib.suppress(FarmError, OSError):  # without the record, a dry run lists the export again
-                write_complete(failed_path(settings.folder, export_key(request)), str(error).encode())
-        return tuple(replace(case, tapped_error=str(error)) for case in cases)
+                write_complete(failed_path(settings.folder, export_key(request)), error.reason.encode())
+        _log.warning("%s %s, mode numerics: %s", entry.name, recipe, error)
+        return tuple(replace(case, tapped_error=error.reason) for case in cases)
     return with_tapped(cases, tapped)
 
 

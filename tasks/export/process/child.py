@@ -52,6 +52,8 @@ class ExportOutcome:
     is_of_machine: bool = False
     """Whether it was skipped because of this machine, so that another one may export it."""
     error: str | None = None
+    log: Path | None = None
+    """What explains the error, if it is not the log of the export."""
     is_out_of_memory: bool = False
 
 

@@ -83,7 +83,7 @@ def _run_with_retry(request: ExportRequest, log: Path, limit_bytes: int, on_step
         if outcome is not None:
             return outcome
         end_server()  # it may be about to end, and would refuse the next process
-    return ExportOutcome(error=f"the export server ended unexpectedly; its log is {log.with_name(_SERVER_LOG_NAME)}")
+    return ExportOutcome(error="the export server ended unexpectedly", log=log.with_name(_SERVER_LOG_NAME))
 
 
 def _run_once(request: ExportRequest, log: Path, limit_bytes: int, on_step: OnStep) -> ExportOutcome | None:

@@ -14,16 +14,19 @@ from devices.device import Device
 from devices.errors import FarmError
 from flows.device.job import DeviceJob
 from flows.device.measure import log_failed, measure_device
+from flows.dispatch import export_step
 from flows.export_queue import ExportQueue
 from flows.progress import board
 from tasks.bundle.record import SessionRecord
-from tasks.measure.prepare import Runners
+from tasks.export.entry import parse_entry
+from tasks.export.exported import ExportError
+from tasks.measure.prepare import ExportSettings, Runners
 from tasks.measure.session.measure import measure
 from tests.fixtures.program_builder import Signature, build_program
 from tests.fixtures.stand_in import GOOD, write_export
 from tests.fixtures.stand_in_job import stand_in_job
 
-BROKEN = "cannot export linear as fp32: ValueError: the weights are missing; the full log is export.log"
+BROKEN = "cannot export linear as fp32: ValueError: the weights are missing"
 
 
 @pytest.fixture(autouse=True)
@@ -40,10 +43,17 @@ def measured(job: DeviceJob) -> tuple[list[SessionRecord], list[str], str]:
     return list(job.results().records), shown, printed.getvalue()
 
 
-def test_a_model_that_cannot_be_exported_is_not_reported_again_for_its_sessions(tmp_path: Path) -> None:
-    # given an export that failed, which its step has reported
+def test_a_model_that_cannot_be_exported_is_not_reported_again_for_its_sessions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def export(*_: object) -> Any:
+        raise ExportError(BROKEN, Path("export.log"))
+
+    # given an export that failed, which its step has reported, with the path of the log on this machine
+    monkeypatch.setattr("flows.dispatch.make_export", export)
     exports = ExportQueue([("linear", "fp32")])
-    exports.fail(("linear", "fp32"), BROKEN)
+    export_step.fn(parse_entry("linear"), "fp32", ExportSettings(tmp_path, 0, None, False), exports)
+    assert caplog.messages == [f"linear fp32: {BROKEN}; the full log is export.log"]
     records, shown, printed = measured(replace(stand_in_job(tmp_path), exports=exports))
     # then every session is recorded with the cause
     reasons = [(record.status, record.reason_code, record.reason) for record in records]

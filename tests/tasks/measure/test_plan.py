@@ -200,7 +200,7 @@ def test_a_numerics_program_that_failed_is_ready_with_its_error(
 ) -> None:
     def export(request: ExportRequest, **_: object) -> tuple[Export, ...]:
         if request.taps:
-            raise ExportError("no layer can be read")
+            raise ExportError("no layer can be read", Path("numerics.log"))
         return (write_export(tmp_path / export_key(request)),)
 
     def statuses() -> list[tuple[str, str | None]]:
