@@ -4,7 +4,8 @@
 CREATE OR REPLACE VIEW operator_roofline AS
 SELECT
     COLUMNS(_cell_name()),
-    -- Name of the operator in the ETDump, with its number.
+    -- Name of the operator in the ETDump, with its number. The time of one that ends with [estimate] is an estimate of
+    -- Core ML, of which only the sum was measured: it has neither work, roof nor interval.
     operator,
     -- Its name without number, layout, data types and kernel.
     operator_type,
@@ -19,7 +20,8 @@ SELECT
     time_ms,
     -- time_ms as a share of Method::execute, from 0 to 1.
     time_share,
-    -- Low end of the 95 % interval of the median of the sessions' times; NULL below six sessions.
+    -- Low end of the 95 % interval of the median of the sessions' times; NULL below six sessions and for
+    -- estimates.
     bounds.low AS low_ms,
     -- High end of that interval.
     bounds.high AS high_ms,
@@ -68,6 +70,8 @@ LEFT JOIN
         FROM session_cell
         JOIN session_time USING (session_key)
         JOIN session_node USING (session_key)
-        WHERE session_cell.cell_id = _operator_roof.cell_id AND session_node.node_id = _operator_roof.node_id
+        WHERE session_cell.cell_id = _operator_roof.cell_id
+            AND session_node.node_id = _operator_roof.node_id
+            AND NOT _is_estimate(_operator_roof.operator_type)
     ) AS bounded
     ON TRUE;

@@ -170,7 +170,7 @@ def test_without_the_operators_of_the_last_good_night_operators_are_judged_and_n
 def test_operators_whose_times_are_estimates_are_judged_as_their_sum(maker: BundleMaker) -> None:
     # given calls of Core ML whose time stays, while its cost model divides it otherwise on the last two nights
     for day, share in ((6, 0.7), (7, 0.7), (8, 0.7), (9, 0.2), (10, 0.2)):
-        for number in range(5):
+        for number in range(6):
             runs, end = [], next(STARTS)
             for _ in range(4):
                 start, call_ns = end, 900_000 + 1_000 * number
@@ -185,6 +185,12 @@ def test_operators_whose_times_are_estimates_are_judged_as_their_sum(maker: Bund
     assert maker.ask(delegated_parts) == [("conv_1 [estimate]", "Other"), ("relu_2 [estimate]", "Other")]
     assert maker.ask("SELECT DISTINCT operator, verdict FROM operator_verdict ORDER BY operator") == [
         ("Core ML delegate", "no change"), ("Unattributed", "no change"),
+    ]  # fmt: skip
+    # nor do they have an interval or a roof
+    columns = "operator, kind, bound, macs, low_ms IS NOT NULL"
+    assert maker.ask(f"SELECT DISTINCT {columns} FROM operator_roofline ORDER BY ALL") == [
+        ("conv_1 [estimate]", "delegated", "unknown", None, False),
+        ("relu_2 [estimate]", "delegated", "unknown", None, False),
     ]  # fmt: skip
     # nor are they operators that lack a category
     assert maker.ask("FROM unknown_operator") == []
