@@ -1,10 +1,10 @@
 """Decide about a comment `/etfarm compare` on a pull request of GitHub: who may ask, for which commit, with what.
 
 Writes the outputs `run`, `sha`, `pull-request`, `devices`, `sessions` and `mark` of a step, and a reply with the mark,
-which the comparison later replaces. Without these outputs nothing is measured; a refusal is a reply, too. Strangers get
-none. Needs nothing but Python. Environment: that of a job of GitHub; ETFARM_COMMENT_ID, _BODY, _AUTHOR and _CREATED_AT
-of the comment as it was created; ETFARM_PULL_REQUEST; ETFARM_DEVICES (all that may be named); ETFARM_BUILD (file of the
-workflow that builds the models); and those of api.py.
+which the comparison later replaces, or finish.py if it left no result. Without these outputs nothing is measured; a
+refusal is a reply, too. Strangers get none. Needs nothing but Python. Environment: that of a job of GitHub;
+ETFARM_COMMENT_ID, _BODY, _AUTHOR and _CREATED_AT of the comment as it was created; ETFARM_PULL_REQUEST; ETFARM_DEVICES
+(all that may be named); ETFARM_BUILD (file of the workflow that builds the models); and those of api.py.
 """
 
 import os
@@ -21,6 +21,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from deployments.ci.api import call, find_comment
 
+WAITING = "No result yet"
+"""First words of a reply that waits for a result: true also if the job breaks and nothing replaces it."""
 _COMMAND = ["/etfarm", "compare"]
 _SHA = re.compile(r"[0-9a-f]{7,40}")
 _SESSIONS = re.compile(r"sessions=([0-9]{1,3})", re.ASCII)
@@ -47,7 +49,7 @@ def main() -> int:
     """Answer the comment of the environment; return 0, also if nothing is to be measured."""
     repository = f"{os.environ['GITHUB_API_URL']}/repos/{os.environ['GITHUB_REPOSITORY']}"
     pull_request = int(os.environ["ETFARM_PULL_REQUEST"])
-    mark = f"<!-- etfarm command {int(os.environ['ETFARM_COMMENT_ID'])} -->"
+    mark = reply_mark(os.environ["ETFARM_COMMENT_ID"])
     words = os.environ["ETFARM_COMMENT_BODY"].split()
     replies = f"{repository}/issues/{pull_request}/comments"
     if words[:2] != _COMMAND or not _may_write(repository, os.environ["ETFARM_COMMENT_AUTHOR"]):
@@ -62,13 +64,23 @@ def main() -> int:
     except RefusedError as refused:
         call("POST", replies, {"body": f"{mark}\n{refused}"})
         return 0
+    call("POST", replies, {"body": f"{mark}\n{waiting_reply(command, sha, run_address())}"})
     devices = " ".join(command.devices)
-    text = f"Measuring `{sha[:7]}` on {devices}, {command.sessions} sessions of each side: {_job_address()}"
-    call("POST", replies, {"body": f"{mark}\n{text}"})
     outputs = {"run": run, "sha": sha, "pull-request": pull_request, "devices": devices, "sessions": command.sessions}
     with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as stream:
         stream.writelines(f"{name}={value}\n" for name, value in (outputs | {"mark": mark}).items())
     return 0
+
+
+def reply_mark(identity: str) -> str:
+    """Return the first line of the reply to a request, whose id is a number."""
+    return f"<!-- etfarm command {int(identity)} -->"
+
+
+def waiting_reply(command: CompareCommand, sha: str, job: str) -> str:
+    """Return what a reply states until the job has a result; `job` is its address."""
+    devices = " ".join(command.devices)
+    return f"{WAITING} for `{sha[:7]}` on {devices}, {command.sessions} sessions of each side; state of the job: {job}"
 
 
 def parse_command(words: Sequence[str], devices: Sequence[str]) -> CompareCommand:
@@ -85,7 +97,7 @@ def parse_command(words: Sequence[str], devices: Sequence[str]) -> CompareComman
         elif (match := _SESSIONS.fullmatch(word)) and sessions is None:
             sessions = int(match[1])
         else:
-            usage = f"write `/etfarm compare [commit] [device ...] [sessions=N]`; devices: {', '.join(devices)}"
+            usage = f"arguments are `[commit] [device ...] [sessions=N]`; devices: {', '.join(devices)}"
             raise RefusedError(f"Not measured: argument {number} is not one of this command; {usage}")
     if sessions is not None and not _MIN_SESSIONS <= sessions <= _MAX_SESSIONS:
         raise RefusedError(f"Not measured: `sessions` is from {_MIN_SESSIONS} to {_MAX_SESSIONS}")
@@ -143,7 +155,8 @@ def _may_write(repository: str, author: str) -> bool:
     return answer["permission"] in _MAY_WRITE
 
 
-def _job_address() -> str:
+def run_address() -> str:
+    """Return the address of the page of this run of GitHub, with the logs of its jobs."""
     server, repository, run = (os.environ[f"GITHUB_{name}"] for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
     return f"{server}/{repository}/actions/runs/{run}"
 

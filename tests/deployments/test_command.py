@@ -1,6 +1,7 @@
 """A comment `/etfarm compare`: only by members, at the commit that they saw, once, and nothing but allowed words."""
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,7 +13,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deployments.ci import command
+from deployments.ci import command, finish
+from deployments.ci.api import keep_comment
 from deployments.ci.command import RefusedError, parse_command
 from tests.fixtures.http_server import Quiet, serving
 from tests.fixtures.paths import ROOT
@@ -40,6 +42,7 @@ class GitHub:
     permissions: dict[str, str] = field(default_factory=lambda: {"ada": "write", "root": "admin", "reader": "read"})
     runs: list[dict[str, Any]] = field(default_factory=lambda: [run_of(HEAD, "12:00")])
     comments: list[dict[str, Any]] = field(default_factory=list)
+    jobs: list[dict[str, Any]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
 
     def get(self, path: str) -> tuple[int, Any]:
@@ -47,6 +50,8 @@ class GitHub:
         if path.endswith("/permission"):
             permission = self.permissions.get(path.split("/")[-2])
             return (200, {"permission": permission}) if permission else (404, {})
+        if "/actions/runs/9/attempts/1/jobs?" in path:
+            return 200, {"jobs": self.jobs}
         if "/runs?" in path:
             return 200, {"workflow_runs": self.runs}
         if "/pulls/" in path:
@@ -80,14 +85,21 @@ def github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHub]:
             self.answer(status, json.dumps(content))
 
         def do_POST(self) -> None:
-            of_test.comments.append(self.content() | {"user": {"type": "Bot"}})
+            of_test.comments.append(self.content() | {"id": len(of_test.comments), "user": {"type": "Bot"}})
             self.answer(201, "{}")
+
+        def do_PATCH(self) -> None:
+            of_test.comments[int(self.path.removeprefix("/repos/o/r/issues/comments/"))] |= self.content()
+            self.answer(200, "{}")
 
     with serving(Handler) as port:
         variables = {"API_URL": f"http://127.0.0.1:{port}", "SERVER_URL": "https://github.com", "REPOSITORY": "o/r"}
-        variables |= {"RUN_ID": "9", "OUTPUT": str(tmp_path / "outputs")}
+        variables |= {"RUN_ID": "9", "JOB": "finish", "OUTPUT": str(tmp_path / "outputs")}
         for name, value in variables.items():
             monkeypatch.setenv(f"GITHUB_{name}", value)
+        issues = f"http://127.0.0.1:{port}/repos/o/r/issues"
+        monkeypatch.setenv("ETFARM_COMMENTS", f"{issues}/3/comments")
+        monkeypatch.setenv("ETFARM_COMMENT_ITEM", f"{issues}/comments")
         yield of_test
 
 
@@ -110,8 +122,8 @@ def test_a_member_measures_the_head_that_they_saw_with_the_words_of_the_comment(
     assert github.outputs == {
         "run": "5", "sha": HEAD, "pull-request": "3", "devices": "pixel-8", "sessions": "12", "mark": MARK,
     }  # fmt: skip
-    expected = "Measuring `abc1234` on pixel-8, 12 sessions of each side: https://github.com/o/r/actions/runs/9"
-    assert github.reply == expected
+    expected = "No result yet for `abc1234` on pixel-8, 12 sessions of each side; state of the job: "
+    assert github.reply == f"{expected}https://github.com/o/r/actions/runs/9"
 
 
 @pytest.mark.parametrize("author", ["reader", "stranger", "../../pulls/3?x="])
@@ -170,6 +182,54 @@ def test_a_comment_is_measured_once_and_a_mark_of_a_person_is_no_reply(github: G
     assert (github.folder / "outputs").read_text(encoding="utf-8").count("run=") == 1
 
 
+def job_of(name: str, conclusion: str | None, *steps: tuple[str, str | None]) -> dict[str, Any]:
+    """Return a job of the run with its steps and their conclusions, as GitHub lists it."""
+    of_run = {"name": name, "conclusion": conclusion, "html_url": f"https://github.com/o/r/actions/runs/9/job/{name}"}
+    return of_run | {"steps": [{"name": step, "conclusion": ended} for step, ended in steps]}
+
+
+COMMAND, FINISH = job_of("command", "success", ("decide", "success")), job_of("finish", None, ("finish", None))
+BASELINE = (("empty the folder", "success"), ("fetch the baseline", "failure"), ("compare", "skipped"))
+
+
+@pytest.mark.parametrize(
+    ("jobs", "sentence"),
+    [
+        ((COMMAND, job_of("measure", "failure", *BASELINE)), "job `measure` failed at step `fetch the baseline`"),
+        # its runner was lost in a step, which never ended; or none came before somebody cancelled
+        ((COMMAND, job_of("measure", "failure", ("compare", None))), "job `measure` failed at step `compare`"),
+        ((COMMAND, job_of("measure", "cancelled")), "job `measure` was cancelled"),
+        ((job_of("command", "failure"), job_of("measure", "skipped")), "job `command` failed"),
+        # the API refused the result
+        ((COMMAND, job_of("measure", "success")), "the run ended without writing one"),
+    ],
+)
+def test_a_reply_never_waits_for_a_job_that_ended_and_a_result_still_replaces_it(
+    github: GitHub, comment: Any, jobs: tuple[dict[str, Any], ...], sentence: str
+) -> None:
+    # given a reply that waits
+    comment("/etfarm compare")
+    github.jobs = [*jobs, FINISH]
+    # when the run ends
+    finish.main()
+    # then the reply states how, with a link to the log
+    assert re.fullmatch(rf"No result: {sentence}; see its log: https://github.com/o/r/actions/runs/9\S*", github.reply)
+    # and a result that arrives after all replaces it, and stays
+    keep_comment(os.environ["ETFARM_COMMENTS"], MARK, f"{MARK}\n**PASS: voice**", has_news=False)
+    finish.main()
+    assert github.reply == "**PASS: voice**"
+
+
+def test_what_never_waited_for_a_result_is_not_finished(github: GitHub, comment: Any) -> None:
+    github.jobs = [job_of("command", "failure")]
+    comment("/etfarm compare", "stranger")
+    finish.main()
+    assert github.comments == []
+    comment("/etfarm compare sessions=900")
+    finish.main()
+    assert "`sessions` is from 5 to 50" in github.reply
+
+
 def test_what_is_no_command_is_not_even_looked_up(github: GitHub, comment: Any) -> None:
     comment("I ran /etfarm compare")
     comment("/etfarm comparethis")
@@ -197,15 +257,19 @@ def test_the_workflow_checks_nothing_out_and_takes_no_text_of_the_comment_into_a
     assert (workflow[True], workflow["permissions"]) == ({"issue_comment": {"types": ["created"]}}, {})
     for name, job in workflow["jobs"].items():
         assert job["permissions"] == {"actions": "read", "contents": "read", "pull-requests": "write"}
-        assert "github.run_attempt == 1" in job["if"]
+        # only the first attempt measures; the last job does not measure, and runs whatever the others did
+        assert ("always()" if name == "finish" else "github.run_attempt == 1") in job["if"]
         assert not any("checkout" in str(step.get("uses")) or "${{" in step.get("run", "") for step in job["steps"])
         assert ("self-hosted" in job["runs-on"]) == (name == "measure")
     assert "secrets." not in text
     # and the measuring job sees the outputs alone, of which the action has all that it uses
     assert "github.event" not in json.dumps(workflow["jobs"]["measure"])
-    decide = yaml.safe_load((CI / "decide" / "action.yml").read_text(encoding="utf-8"))
+    assert workflow["jobs"]["finish"]["needs"] == ["command", "measure"]
+    decide, ending = (
+        yaml.safe_load((CI / name / "action.yml").read_text(encoding="utf-8")) for name in ("decide", "finish")
+    )
     assert set(workflow["jobs"]["command"]["outputs"]) == set(decide["outputs"])
-    (step,) = decide["runs"]["steps"]
-    assert "${{" not in step["run"]
+    for step in (*decide["runs"]["steps"], *ending["runs"]["steps"]):
+        assert "${{" not in step["run"]
     (compare,) = (step for step in workflow["jobs"]["measure"]["steps"] if str(step.get("uses")).endswith("ci@main"))
     assert set(compare["with"]) <= set(yaml.safe_load((CI / "action.yml").read_text(encoding="utf-8"))["inputs"])
