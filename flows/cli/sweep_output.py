@@ -12,7 +12,7 @@ from flows.formatting import others_text
 from flows.status.expected_time import expected_end
 from flows.terminal import show, show_table, terminal_width
 from flows.warehouse.readable import ask_warehouse
-from tasks.bundle.model_names import short_names
+from tasks.bundle.model_names import case_title, short_names
 from tasks.bundle.robust_statistics import median_interval
 from tasks.bundle.runtime import parse_runtime
 from tasks.bundle.variant_word import variant_word
@@ -173,7 +173,7 @@ def _times_table(rows: Sequence[Sequence[Any]], workspace: Workspace) -> Table:
     for device, model, precision, variant, *counts, time_ms, _, times_ms, differs in rows:
         digits = time_digits(times_ms or [], 4) if time_ms is not None else 0
         time = None if time_ms is None else f"{time_ms:.{digits}f}"
-        name = (device, names[model], precision, variant_word(variant), *counts)
+        name = (device, case_title(names[model]), precision, variant_word(variant), *counts)
         figures = (time, bounds_text(times_ms or [], digits), describe_differences(differs))
         cells.append([*map(_as_cell, (*name, *figures))])
     if not any(row[-1].text for row in cells):  # every name has one content

@@ -80,6 +80,11 @@ def backend_title(backend: str) -> str:
     return next((each.title for each in DELEGATES.values() if each.backend == backend), backend)
 
 
+def delegate_title(word: str) -> str:
+    """Return the name of a stated delegate in sentences: `OpenVINO + XNNPACK`, `portable`, or your partitioner's."""
+    return f" {_AND} ".join(DELEGATES[name].title if name in DELEGATES else name for name in word.split(_AND))
+
+
 def is_users_partitioner(name: str) -> bool:
     return ":" in name
 

@@ -1,4 +1,4 @@
-"""Short names of models, and what a word names: `./voice.py:make` is shown as `voice` if no other model is."""
+"""Short names of models, titles of their cases, and what a word names: `voice` is `./voice.py:make` if no other is."""
 
 import re
 from collections import Counter
@@ -7,6 +7,8 @@ from typing import TypeVar
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
+from tasks.bundle.delegates import delegate_title
+from tasks.bundle.runtime import parse_runtime, without_delegate
 
 SeriesT = TypeVar("SeriesT")
 _FILE_NAME = re.compile(r"(?:.*/)?(?P<stem>[^/:]+)\.(?:py:(?P<factory>\w+)|pte)(?P<case>@.*)?", re.DOTALL)
@@ -29,6 +31,15 @@ def short_names(models: Iterable[str]) -> dict[str, str]:
 def find_model(word: str, names: Mapping[str, str]) -> str | None:
     """Return the model that a user means, by its name or by that of `short_names`; None if there is no such model."""
     return word if word in names else next((model for model, name in names.items() if name == word), None)
+
+
+def case_title(name: str) -> str:
+    """Return the name of a case for readers, its delegate in words: `net@load=mmap (OpenVINO)`.
+
+    Addresses, commands, SQL and JSON have the name itself.
+    """
+    delegate = parse_runtime(name).delegate
+    return f"{without_delegate(name)} ({delegate_title(delegate)})" if delegate else name
 
 
 def unknown_series(word: str, models: Iterable[str]) -> InputError:

@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from tasks.bundle.variant_word import variant_word
-from tasks.results.addresses import device_page, model_page, series_page
+from tasks.results.addresses import device_page, series_page
+from tasks.results.cells import model_link
 from tasks.results.table import NOTHING, Cell, Column, Table
-from tasks.results.text import CodeLink, Link, Tone, ms_digits, numbered, word_tone
+from tasks.results.text import Link, Tone, ms_digits, numbered, word_tone
 from tasks.results.verdicts import MARKS, UNCHANGED, VerdictRow
 
 _MAX_DEVICES, _MAX_ROWS = 20, 60
@@ -38,7 +39,7 @@ def matrix(rows: Sequence[VerdictRow]) -> Table:
     for key in keys[:_MAX_ROWS]:
         model, precision, variant, threads = key
         texts = (precision, variant_word(variant), str(threads) if threads is not None else "unknown")
-        head = [Cell((CodeLink(model, model_page(model)),)), *map(Cell, texts)]
+        head = [Cell((model_link(model),)), *map(Cell, texts)]
         lines.append([*head, *(_cell(cells[key].get(device)) for device in devices[:_MAX_DEVICES])])
     hidden = {"more device": len(devices) - _MAX_DEVICES, "more row": len(keys) - _MAX_ROWS}
     rest = " and ".join(numbered(count, what) for what, count in hidden.items() if count > 0)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
 from devices.platform import SIMULATED
+from tasks.bundle.model_names import case_title
 from tasks.bundle.variant_word import variant_word
 from tasks.export.recipes import RECIPES
 from tasks.judge.figures import signed_interval, signed_percent
 from tasks.results.addresses import device_page, model_page, night_page, session_page, sweep_page
 from tasks.results.table import NOTHING, Cell, Name, Number, Percent, Row, Words, grouped
-from tasks.results.text import CodeLink, Link, Tag, numbered, series_conditions
+from tasks.results.text import Code, CodeLink, Link, Tag, numbered, series_conditions
 
 _PRECISION_ORDER: dict[str, int] = {precision: rank for rank, precision in enumerate(RECIPES)}
 _LABELLED = ("device", "variant", "threads")
@@ -35,6 +36,27 @@ class Device(Words):
         return Cell((Link(device, device_page(device)), *emulation_tags(row.without_times)))
 
 
+def model_link(case: str) -> CodeLink:
+    """Return the title of a case as code, linked to its page."""
+    return CodeLink(case_title(case), model_page(case))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case(Name):
+    """The name of a case as its title, as code."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell((Code(case_title(value)),))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model(Case):
+    """The name of a case as its title, linked to its page."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell((model_link(value),))
+
+
 @dataclass(frozen=True, kw_only=True)
 class LinkedName(Name):
     """A name or id as code, linked to its page."""
@@ -46,7 +68,6 @@ class LinkedName(Name):
         return Cell((CodeLink(str(value), self.page(str(value))),))
 
 
-Model = functools.partial(LinkedName, page=model_page)
 SessionId = functools.partial(LinkedName, page=session_page)
 SweepId = functools.partial(LinkedName, page=sweep_page)
 

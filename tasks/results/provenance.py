@@ -6,7 +6,7 @@ from datetime import date
 from typing import Annotated
 
 from tasks.results.addresses import sweep_page
-from tasks.results.cells import Night
+from tasks.results.cells import Case, Night
 from tasks.results.reader import Answers, Reader
 from tasks.results.table import MB, Name, Number, Row, Words
 from tasks.results.text import Code, CodeLink, Text
@@ -48,7 +48,7 @@ class ModelRow(Row):
     """An exported model and how many of its operators were delegated."""
 
     query = "exported_models"
-    model: Annotated[str, Name("Model")]
+    model: Annotated[str, Case("Model")]
     precision: Annotated[str, Words("Precision")]
     pte_sha256: Annotated[str, Name(".pte", meaning="SHA-256 of the exported file, first digits", first=_HASH_DIGITS)]
     pte_bytes: Annotated[int | None, Number("Size", "MB", digits=2, scale=1 / MB)]

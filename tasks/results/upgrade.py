@@ -10,10 +10,11 @@ from tasks.bundle.model_names import short_names
 from tasks.bundle.runtime import only_delegate, parse_runtime, without_case
 from tasks.judge.comparison import SideComparison, compare
 from tasks.judge.figures import METRICS, Metric, percent_change
+from tasks.results.cells import Case
 from tasks.results.changes import INACCURATE, Comparison, SeriesChange, answer_text
 from tasks.results.compare import compare_arms
 from tasks.results.reader import Reader
-from tasks.results.table import Name, Row, Words
+from tasks.results.table import Row, Words
 from tasks.results.text import counted, listed, numbered
 
 DEFAULT = "default"
@@ -73,7 +74,7 @@ class UpgradeSide:
 class UpgradeRow(Row):
     """What changes for one model on one device; texts are empty where a figure is unknown."""
 
-    model: Annotated[str, Name("Model")]
+    model: Annotated[str, Case("Model")]
     device: Annotated[str, Words("Device")]
     precision: Annotated[str, Words("Precision")]
     variant: Annotated[str, Words("Variant")]

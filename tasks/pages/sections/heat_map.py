@@ -7,14 +7,16 @@ from datetime import date
 from typing import Any, TypeVar
 
 from tasks.bundle.cell import ROOF
+from tasks.bundle.model_names import case_title
 from tasks.bundle.runtime import base_model
 from tasks.bundle.variant_word import variant_word
 from tasks.judge.figures import LATENCY, METRICS
 from tasks.pages.charts import HeatCell, HeatMap, HeatRow
-from tasks.results.addresses import device_page, model_page, series_page
+from tasks.results.addresses import device_page, series_page
+from tasks.results.cells import model_link
 from tasks.results.glances.judged_figures import BETTER, WORSE, FigureRow, read_judged_figures
 from tasks.results.reader import Reader
-from tasks.results.text import CodeLink, counted, numbered
+from tasks.results.text import counted, numbered
 from tasks.results.verdicts import MARKS, UNCHANGED, VerdictRow, latency_verdicts
 
 _MAX_DEVICES, _MAX_ROWS = 20, 60
@@ -56,7 +58,7 @@ def heat_map(reader: Reader, night: date, rows: Sequence[VerdictRow]) -> HeatMap
         caption=f"Change of a figure against its baseline, in percent. {_common(keys)}".strip(),
         devices=[(device, device_page(device)) for device in shown_devices],
         rows=[
-            HeatRow((CodeLink(key[0], model_page(key[0])),), labels[key], drawn[at : at + len(shown_devices)])
+            HeatRow((model_link(key[0]),), labels[key], drawn[at : at + len(shown_devices)])
             for at, key in zip(range(0, len(series), len(shown_devices) or 1), shown_keys, strict=False)
         ],
         data=_data(series, figures, shown_keys) | {"night": night, "ids": _ids(series, rows)},
@@ -167,5 +169,7 @@ def _data(series: Sequence[VerdictRow | None], figures: Sequence[FigureRow], key
         "figures": drawn,
         "marks": {code: [_MARKS[verdict], verdict] for verdict, code in _CODES.items()},
         "rows": [[*_words(key), backend] for key, backend in zip(keys, backends, strict=True)],
+        # Names of series have that of the case, a row its title.
+        "models": {line: key[0] for line, key in enumerate(keys) if case_title(key[0]) != key[0]},
         "times": [None if row is None or row.time_ms is None else float(f"{row.time_ms:.4g}") for row in series],
     }

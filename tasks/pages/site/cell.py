@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from tasks.bundle.model_names import case_title
 from tasks.pages.page import Page, Paragraph, Points, Section, folded
 from tasks.pages.report import short_sections
 from tasks.pages.sections.accuracy import accuracy
@@ -10,14 +11,14 @@ from tasks.pages.sections.latency import latency
 from tasks.pages.sections.operators import categories, operators, portable
 from tasks.pages.sections.roofline import roofline
 from tasks.pages.sections.sme2 import sme2
-from tasks.results.addresses import cell_pair_page, device_page, model_page, night_page
-from tasks.results.cells import emulation_tags
+from tasks.results.addresses import cell_pair_page, device_page, night_page
+from tasks.results.cells import emulation_tags, model_link
 from tasks.results.measurements.time_tree import read_time_parts
 from tasks.results.provenance import CellFactsRow, describe_origin, limit_to_cells
 from tasks.results.reader import Answers, Reader
 from tasks.results.sessions import read_cell_sessions
 from tasks.results.table import first_rows, grouped
-from tasks.results.text import CodeLink, Link, counted, series_conditions
+from tasks.results.text import Link, counted, series_conditions
 
 _MAX_SESSIONS, _IN_SQL = 200, "etfarm sql lists them in session_latency"
 _SECTIONS = (latency, categories, operators, roofline, portable, sme2, accuracy)
@@ -43,7 +44,7 @@ class Cells:
             Section("origin", "Where it comes from", [Points(describe_origin(row))]),
         ]
         subtitle = (
-            CodeLink(row.model, model_page(row.model)),
+            model_link(row.model),
             f" · {' · '.join([row.precision, *series_conditions(row)])} · ",
             Link(row.device, device_page(row.device)),
             *emulation_tags(row.without_times),
@@ -51,7 +52,7 @@ class Cells:
             Link(str(row.night), night_page(row.night)) if row.night else "no night",
         )
         answer = f"{counted(len(sessions), 'session').capitalize()} under the same conditions."
-        return Page(f"{row.model} {row.precision} on {row.device}", sections, subtitle, answer)
+        return Page(f"{case_title(row.model)} {row.precision} on {row.device}", sections, subtitle, answer)
 
     def _tree(self, row: CellFactsRow, before: str | None) -> Section:
         """Return the section with the time of a cell as a tree."""

@@ -8,7 +8,8 @@ from devices.errors import InputError
 from tasks.pages.charts import Segment, StackChart
 from tasks.pages.page import Block, Command, Fold, Page, Paragraph, Points, Section, ViewLink
 from tasks.pages.sections.icicle import MAX_UNCERTAINTY, two_icicles
-from tasks.results.addresses import cell_page, device_page, model_page, night_page
+from tasks.results.addresses import cell_page, device_page, night_page
+from tasks.results.cells import model_link
 from tasks.results.changes import SeriesChange, answer_text, memory_change, size_change, time_text
 from tasks.results.measurements.cell_pair import CellPair, compare_two_cells
 from tasks.results.measurements.operators import CATEGORIES
@@ -19,7 +20,6 @@ from tasks.results.reader import Reader
 from tasks.results.table import build_table, first_rows
 from tasks.results.text import (
     Code,
-    CodeLink,
     Link,
     Text,
     in_ms,
@@ -55,7 +55,7 @@ def page(reader: Reader, a: CellFactsRow, b: CellFactsRow) -> Page:
 def _side(row: CellFactsRow) -> Text:
     night = (Link(str(row.night), night_page(row.night)),) if row.night else ("no night",)
     names = (
-        CodeLink(row.model, model_page(row.model)),
+        model_link(row.model),
         f" {row.precision} on ",
         Link(row.device, device_page(row.device)),
     )

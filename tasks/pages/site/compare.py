@@ -7,6 +7,7 @@ from datetime import date
 from itertools import combinations, islice
 
 from devices.errors import InputError
+from tasks.bundle.model_names import case_title
 from tasks.bundle.variant_word import variant_word
 from tasks.judge.arms import KINDS, SAME_ARM
 from tasks.judge.figures import LATENCY, MARGIN
@@ -131,6 +132,9 @@ def _choice(values: Mapping[str, Sequence[str]], nights: Sequence[NightRow]) -> 
 
 
 def _label(kind: str, value: str) -> str:
+    """Return a value of a kind for readers."""
+    if kind == "model":
+        return case_title(value)
     return variant_word(value) if kind == "variant" else value[:_HASH_DIGITS] if kind == "runner" else value
 
 

@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from operator import attrgetter
 from typing import Any
 
+from tasks.bundle.model_names import case_title
 from tasks.judge.figures import LATENCY, METRICS
 from tasks.pages.html import as_json
 from tasks.pages.page import Histories, Page, Paragraph, Points, Section
@@ -137,7 +138,9 @@ def _series_facts(row: SeriesRow) -> dict[str, Any]:
     """Return what the script shows of a series besides nights and events: a device may have hundreds of them."""
     conditions = [*series_conditions(row), counted(row.nights, "night")]
     page = model_page(row.model)
-    return {"model": row.model, "page": page, "precision": row.precision, "conditions": " · ".join(conditions)}
+    title = {} if (title := case_title(row.model)) == row.model else {"title": title}
+    conditions_text = " · ".join(conditions)
+    return {"model": row.model, **title, "page": page, "precision": row.precision, "conditions": conditions_text}
 
 
 def _builds(row: SeriesRow, same_title: Sequence[SeriesRow]) -> dict[str, Any]:

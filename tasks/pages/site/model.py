@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from tasks.bundle.cell import ROOF
+from tasks.bundle.model_names import case_title
 from tasks.bundle.runtime import base_model
 from tasks.pages.page import MAX_LISTED, Block, Fold, Page, Paragraph, Section
 from tasks.pages.report import short_sections
@@ -13,7 +14,8 @@ from tasks.pages.sections.model_details import Details, details_sections, pictur
 from tasks.pages.sections.panels import series_panels
 from tasks.pages.sections.sessions import failures
 from tasks.pages.sections.worst_series import COLUMNS, worst_first
-from tasks.results.addresses import cell_page, model_page, sweep_page
+from tasks.results.addresses import cell_page, sweep_page
+from tasks.results.cells import model_link
 from tasks.results.glances.incident_cards import IncidentCard
 from tasks.results.reader import Answers, Reader
 from tasks.results.series import SeriesRow, UnjudgedModelRow, not_measured, worst_series_first
@@ -38,10 +40,7 @@ def list_page(reader: Reader, rows: Sequence[SeriesRow], unjudged: Sequence[Unju
     """Return the page of all models, the worst first, then those without a verdict."""
     every, rows = rows, [row for row in rows if base_model(row.model) != ROOF]
     models = grouped(rows, lambda row: row.model)
-    lines = [
-        [Cell((CodeLink(model, model_page(model)),)), *cells]
-        for model, cells in worst_first(reader, models, "model").items()
-    ]
+    lines = [[Cell((model_link(model),)), *cells] for model, cells in worst_first(reader, models, "model").items()]
     blocks: list[Block] = [Table([Column("Model"), *COLUMNS], lines)] if lines else []
     if unjudged:
         blocks += [Paragraph("Models without a verdict:"), first_rows(unjudged, MAX_LISTED, "etfarm sql lists all")]
@@ -85,18 +84,20 @@ def page(
         *(details_sections(details, _other_cells(rows)) if details else []),
         Section(explained.anchor, "The worst series in words", [Fold(answer, facts)]),
     ]
-    subtitle = f"{f'{name} · ' if name != model else ''}{len(rows):,} series"
-    return Page(f"Model {model}", sections, subtitle, *incidents.answer(cards, rows))
+    title = case_title(model)
+    subtitle = f"{f'{name} · ' if name != title else ''}{len(rows):,} series"
+    return Page(f"Model {title}", sections, subtitle, *incidents.answer(cards, rows))
 
 
 def page_without_verdict(name: str, row: UnjudgedModelRow, answers: Answers) -> Page:
     """Return the page of a model without a verdict, `name` in the warehouse; `answers` are those about its sweep."""
     sweep = ("newest sweep: ", CodeLink(row.sweep_id, sweep_page(row.sweep_id)))
-    subtitle = (f"{name} · ", *sweep) if name != row.model else sweep
+    title = case_title(row.model)
+    subtitle = (f"{name} · ", *sweep) if name != title else sweep
     of_model = answers.limit_to({"model": {row.model}})
     sections = [*short_sections(of_model, [failures]), *pictures_and_rest(of_model, [])]
     answer = f"This model has no verdict, on {listed(row.devices)}. {_VERDICT_NEEDS}"
-    return Page(f"Model {row.model}", sections, subtitle, answer)
+    return Page(f"Model {title}", sections, subtitle, answer)
 
 
 def choose_cells(rows: Sequence[SeriesRow]) -> list[str]:

@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
+from tasks.bundle.model_names import case_title
 from tasks.judge.figures import signed_interval, signed_percent
 from tasks.pages.page import MAX_LISTED, Block, Page, Paragraph, Points, Section
 from tasks.pages.sections import incidents
 from tasks.pages.sections.heat_map import heat_map
 from tasks.results import addresses
-from tasks.results.addresses import cell_page, device_page, model_page, series_page
+from tasks.results.addresses import cell_page, device_page, series_page
+from tasks.results.cells import model_link
 from tasks.results.devices import read_devices
 from tasks.results.explanation import closer_command
 from tasks.results.glances.histories import read_histories
@@ -22,7 +24,6 @@ from tasks.results.table import NOTHING, Cell, Column, Table, build_table, first
 from tasks.results.text import (
     DASH,
     Code,
-    CodeLink,
     Link,
     Text,
     Tone,
@@ -189,7 +190,7 @@ def _first_steps(reader: Reader, changes: Sequence[VerdictRow]) -> list[Text]:
     first_of_model = {(row.model, row.precision, row.verdict): row for row in reversed(changes)}
     steps: list[Text] = []
     for row in sorted(first_of_model.values(), key=changes.index)[:_MAX_STEPS]:
-        name = Link(f"{row.model} {row.precision} on {row.device}", series_page(row.series_id, row.device))
+        name = Link(f"{case_title(row.model)} {row.precision} on {row.device}", series_page(row.series_id, row.device))
         model = reader.warehouse_names.get(row.model, row.model)
         command = Code(closer_command(model, row.device, row.precision, (row.baseline_to, row.night)))
         steps.append((name, f": {sentence(row.reason)} Look closer: ", command))
@@ -209,7 +210,7 @@ def _models_on_many_devices(rows: Sequence[VerdictRow], changed: Sequence[Verdic
             nights = {row.since for row in moved}
             since = f" since {moved[0].since}" if moved[0].since and len(nights) == 1 else ""
             change = f"{count} of {every} devices {_WORDS[verdict]}, {_spread(moved)}{since}"
-            yield joined((CodeLink(model, model_page(model)), f" {precision}: {change}."))
+            yield joined((model_link(model), f" {precision}: {change}."))
 
 
 def _spread(rows: Iterable[VerdictRow]) -> str:
@@ -226,7 +227,7 @@ def _changes_table(reader: Reader, rows: Sequence[VerdictRow], night: date) -> T
     lines = []
     for row in rows:
         series = (
-            CodeLink(row.model, model_page(row.model)),
+            model_link(row.model),
             f" {row.precision} on ",
             Link(row.device, device_page(row.device)),
             "".join(f", {condition}" for condition in series_conditions(row)),

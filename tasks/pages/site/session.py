@@ -9,13 +9,12 @@ from tasks.pages.sections.session_timeline import timeline
 from tasks.results.addresses import (
     cell_page,
     device_page,
-    model_page,
     night_page,
     series_page,
     sweep_page,
     trace_page,
 )
-from tasks.results.cells import emulation_tags
+from tasks.results.cells import emulation_tags, model_link
 from tasks.results.reader import Reader
 from tasks.results.sessions import (
     RunRow,
@@ -69,7 +68,7 @@ class Sessions:
         is_judged = row.series_id is not None and row.mode == "timing" and row.without_times is None
         series = (Link("its series", series_page(row.series_id or "", row.device)), " · ") if is_judged else ()
         subtitle = (
-            CodeLink(row.model, model_page(row.model)),
+            model_link(row.model),
             f" {' · '.join([row.precision, *series_conditions(row)])} on ",
             Link(row.device, device_page(row.device)),
             *emulation_tags(row.without_times),

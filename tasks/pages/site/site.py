@@ -7,6 +7,7 @@ from datetime import date
 from functools import cached_property
 from importlib.metadata import version
 
+from tasks.bundle.model_names import case_title
 from tasks.pages.html import File, as_html, asset
 from tasks.pages.page import Page
 from tasks.pages.report import is_large, sweep_page
@@ -238,7 +239,7 @@ class Site(SharedRows):
 
     def _search_names(self) -> Iterator[tuple[str, str]]:
         models = [*(row.model for row in self.series), *(row.model for row in self.unjudged.values())]
-        yield from {model: addresses.model_page(model) for model in models}.items()
+        yield from {case_title(model): addresses.model_page(model) for model in models}.items()
         yield from ((row.device, f"devices/{name}.html") for name, row in self.devices.items())
         yield from ((str(row.night), addresses.night_page(row.night)) for row in self.nights)
         yield from ((row.sweep_id, f"sweeps/{name}.html") for name, row in self.sweeps.items())

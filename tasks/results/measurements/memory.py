@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from tasks.results.cells import CellRow
+from tasks.results.cells import Case, CellRow
 from tasks.results.reader import Reader
 from tasks.results.table import MB, Name, Number, Row, Words
 from tasks.results.text import Code, Text, counted, joined
@@ -38,7 +38,7 @@ class PlanRow(Row):
     """The planned memory of an exported model, and the largest buffer of its largest live set."""
 
     query = "memory_plans"
-    model: Annotated[str, Name("Model")]
+    model: Annotated[str, Case("Model")]
     precision: Annotated[str, Words("Precision")]
     planned_bytes: Annotated[int, Number("Planned", "MB", "arenas of the method", digits=2, scale=1 / MB)]
     live_bytes: Annotated[

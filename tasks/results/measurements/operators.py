@@ -10,7 +10,7 @@ from typing import Annotated
 from sql.schema import seed_rows
 from tasks.judge.figures import signed_percent
 from tasks.judge.operators.advice import HEAVY_SHARE, NO_REASON
-from tasks.results.cells import CellRow, by_cell_or_pair, device_and_conditions
+from tasks.results.cells import Case, CellRow, by_cell_or_pair, device_and_conditions
 from tasks.results.reader import Answers, Reader
 from tasks.results.table import NOTHING, Calls, Cell, Milliseconds, Name, Number, Percent, Row, Words, flag_above, toned
 from tasks.results.text import Code, Text, codes, counted, in_percent, joined, listed, rounded_percent, separated
@@ -105,7 +105,7 @@ class PortableOperatorRow(Row):
     """A portable operator of an exported model, and its largest weight on any real device."""
 
     query = "portable_operators"
-    model: Annotated[str, Name("Model")]
+    model: Annotated[str, Case("Model")]
     precision: Annotated[str, Words("Precision")]
     operator: Annotated[str, Name("Operator")]
     count: Annotated[int | None, Number("In graph", "", "number of its nodes in the exported graph")]

@@ -7,7 +7,7 @@ from typing import Annotated
 from tasks.bundle.runtime import parse_runtime, without_options
 from tasks.judge.comparison import SideComparison
 from tasks.judge.figures import LATENCY, METRICS, percent_change
-from tasks.results.cells import Variant
+from tasks.results.cells import Case, Variant
 from tasks.results.reader import Answers
 from tasks.results.table import Name, Number, Row, Words
 from tasks.results.upgrade import compare_figures, figure_in_words, is_large
@@ -51,7 +51,7 @@ class OptionCellRow(Row):
 class OptionRow(Row):
     """A set of options beside the default; texts are empty where a figure is unknown."""
 
-    model: Annotated[str, Name("Model")]
+    model: Annotated[str, Case("Model")]
     device: Annotated[str, Words("Device")]
     precision: Annotated[str, Words("Precision")]
     variant: Annotated[str, Variant("Variant")]

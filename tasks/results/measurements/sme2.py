@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from tasks.bundle.robust_statistics import MIN_SESSIONS
-from tasks.results.cells import CellRow, PairRow
+from tasks.results.cells import Case, CellRow, PairRow
 from tasks.results.devices import DeviceRow
 from tasks.results.measurements.latency import NO_INTERVAL, LatencyRow
 from tasks.results.reader import Answers
@@ -160,7 +160,7 @@ class LeftOutRow(Row):
     """An operator that SME2 could run and that did not use it."""
 
     query = "sme2_left_out"
-    model: Annotated[str, Name("Model")]
+    model: Annotated[str, Case("Model")]
     precision: Annotated[str, Words("Precision")]
     operator: Annotated[str, Name("Operator")]
     calls_per_run: Annotated[float, Calls("Calls")]

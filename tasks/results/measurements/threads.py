@@ -9,7 +9,7 @@ from typing import Annotated
 from tasks.bundle.variant_word import variant_word
 from tasks.judge.comparison import SideComparison, compare_sessions
 from tasks.judge.figures import MARGIN
-from tasks.results.cells import Variant
+from tasks.results.cells import Case, Variant
 from tasks.results.measurements.latency import evidence_text
 from tasks.results.table import Milliseconds, Name, Number, Row, Words, grouped
 from tasks.results.text import TIMES, counted, in_ms, listed, numbered
@@ -28,7 +28,7 @@ class ThreadRow(Row):
     """The time of a model on a real device with one number of threads; rows of a `thread_group` are compared."""
 
     query = "threads"
-    model: Annotated[str, Name("Model")]
+    model: Annotated[str, Case("Model")]
     device: Annotated[str, Name("Device")]
     soc: Annotated[str, Words("SoC")]
     precision: Annotated[str, Words("Precision")]

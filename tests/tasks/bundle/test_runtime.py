@@ -4,6 +4,7 @@ import duckdb
 import pytest
 
 from sql.schema import sql_files
+from tasks.bundle.model_names import case_title
 from tasks.bundle.runtime import (
     Runtime,
     base_model,
@@ -47,6 +48,17 @@ def test_the_name_of_a_case_states_delegate_versions_and_options(
     assert (program_name(case), without_runtime(case)) == (program, measured)
     assert case_name(program, runtime.of_run) == case
     assert base_model(case) == base_model(measured)
+
+
+def test_the_title_of_a_case_has_its_delegate_in_words() -> None:
+    cases = {
+        OPENVINO: "net@export=1.4.1,tg64,load=mmap (OpenVINO + XNNPACK)",
+        "net@delegate=portable": "net (portable)",
+        "net@delegate=my_npu.parts:make": "net (my_npu.parts:make)",
+        "net@load=mmap": "net@load=mmap",
+        "net": "net",
+    }
+    assert {case: case_title(case) for case in cases} == cases
 
 
 def test_each_kind_of_words_can_be_left_out_alone() -> None:

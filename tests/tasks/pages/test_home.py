@@ -10,6 +10,7 @@ from tasks.pages.charts import HeatCell, HeatRow
 from tasks.pages.sections import incidents
 from tasks.pages.sections.heat_map import heat_map
 from tasks.pages.sections.worst_series import worst_first
+from tasks.results.addresses import model_page
 from tasks.results.devices import DeviceBuildRow, DeviceRow
 from tasks.results.glances.device_attention import read_attention
 from tasks.results.glances.histories import HistoryRow
@@ -19,7 +20,7 @@ from tasks.results.incidents import IncidentRow
 from tasks.results.series import NightRow, SeriesRow, counts_in_words
 from tasks.results.sessions import NightFailureRow
 from tasks.results.table import build_table
-from tasks.results.text import plain_text
+from tasks.results.text import Link, plain_text
 from tasks.results.verdicts import VerdictRow
 from tests.tasks.pages.rows import reader_of, row, verdict
 
@@ -56,8 +57,17 @@ def test_the_heat_map_draws_a_change_by_its_size_and_counts_what_it_leaves_out()
 
 
 def test_the_heat_map_names_a_series_by_its_id_only_where_its_row_has_another_on_the_device() -> None:
-    rows = [verdict("no change", series_id=name, model=model) for name, model in (("a1", "a"), ("a2", "a"), ("b", "b"))]
-    assert heat_map(reader_of(*map(figure_of, rows[::2])), NIGHT, rows).data["ids"] == {0: "a1"}
+    lowered = "b@delegate=openvino"
+    models = (("a1", "a"), ("a2", "a"), ("b", lowered))
+    rows = [verdict("no change", series_id=name, model=model) for name, model in models]
+    drawn = heat_map(reader_of(*map(figure_of, rows[::2])), NIGHT, rows)
+    assert drawn.data["ids"] == {0: "a1"}
+    # and a row has the title of its case, its links the name
+    assert [plain_text(row.model) for row in drawn.rows] == ["`a`", "`b (OpenVINO)`"]
+    assert [link.to for row in drawn.rows for link in row.model if isinstance(link, Link)] == [
+        model_page("a"), model_page(lowered)
+    ]  # fmt: skip
+    assert drawn.data["models"] == {1: lowered}
 
 
 def test_a_device_needs_attention_if_absent_or_with_a_new_build_or_failures_not_of_the_model() -> None:

@@ -14,12 +14,13 @@ from tasks.pages.page import Paragraph
 from tasks.pages.sections.delegates import section
 from tasks.pages.site.site import Site
 from tasks.results.addresses import model_page
+from tasks.results.cells import Model
 from tasks.results.changes import load_change
 from tasks.results.compare import compare_arms
 from tasks.results.measurements.delegates import DelegateRow, choose_delegates
 from tasks.results.reader import open_answers, open_reader
 from tasks.results.table import Table
-from tasks.results.text import plain_text
+from tasks.results.text import Link, plain_text, split_text
 from tests.fixtures.delegates import (
     CRASH,
     FAILED,
@@ -219,6 +220,7 @@ def test_the_page_of_a_delegate_of_a_model_has_all_of_them(farm: BundleMaker) ->
     with open_reader(farm.warehouse) as reader:
         page = Site(reader, "").page(model_page("apart@delegate=portable"))
     assert page
+    assert (page.title, plain_text(page.subtitle)) == ("Model apart (portable)", "apart@delegate=portable · 1 series")
     (shown,) = [each for each in page.sections if each.anchor == "delegates"]
     line = plain_text(shown.summary[0])
     assert line.startswith("apart fp32 on host, one thread: `portable` is the fastest, 9.70 ms (five sessions, ")
@@ -229,6 +231,11 @@ def test_the_page_of_a_delegate_of_a_model_has_all_of_them(farm: BundleMaker) ->
 def test_what_was_skipped_is_listed_with_the_threads_and_the_variant_of_the_rest(farm: BundleMaker) -> None:
     with open_answers(farm.warehouse, None) as answers:
         rows = [row for row in answers.rows(DelegateRow) if row.device == "host" and row.compared_model == "net"]
+        cells = [Model("Model").cell_in(row, "model") for row in rows if row.delegate == "openvino"]
+    # and other tables have the title of its case, linked to its page
+    assert [
+        (plain_text(part), part.to) for cell in cells for part in split_text(cell.text) if isinstance(part, Link)
+    ] == [("`net (OpenVINO)`", model_page("net@delegate=openvino"))]
     shown = section(rows, names_sweep=True)
     assert shown
     named = [plain_text(block.text) for block in shown.blocks if isinstance(block, Paragraph)]
